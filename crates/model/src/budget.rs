@@ -1,0 +1,200 @@
+//! What an answer may cost, and how sure it must be.
+
+use std::time::Duration;
+
+/// How sure an answer must be: a probability strictly between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Confidence(f64);
+
+/// The value given is no probability one can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("confidence {value} is not between 0 and 1 (both excluded); try 0.95")]
+pub struct InvalidConfidence {
+    /// The value given.
+    pub value: f64,
+}
+
+impl Confidence {
+    /// The customary 95 %.
+    pub const USUAL: Self = Self(0.95);
+
+    /// Checks that the value lies strictly between 0 and 1.
+    pub fn new(value: f64) -> Result<Self, InvalidConfidence> {
+        if 0.0 < value && value < 1.0 {
+            Ok(Self(value))
+        } else {
+            Err(InvalidConfidence { value })
+        }
+    }
+
+    /// The probability.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The probability of being wrong that is left.
+    pub fn error(self) -> f64 {
+        1.0 - self.0
+    }
+}
+
+/// What a campaign may spend. A limit that is `None` does not bind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    runs_max: Option<u64>,
+    attempts_max: Option<u64>,
+    time_max: Option<Duration>,
+    confidence: Confidence,
+}
+
+/// A budget with which nothing can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a budget of 0 {limit} allows no run; give at least 1 or leave the limit out")]
+pub struct InvalidBudget {
+    /// The limit that is zero.
+    pub limit: Limit,
+}
+
+/// Which of the limits of a budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Executions of an order.
+    Runs,
+    /// Executions of a test.
+    Attempts,
+    /// Time, summed over all workers.
+    Time,
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Runs => "runs",
+            Self::Attempts => "attempts",
+            Self::Time => "seconds",
+        })
+    }
+}
+
+/// What a campaign has spent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Executions of an order.
+    pub runs: u64,
+    /// Executions of a test.
+    pub attempts: u64,
+    /// Time, summed over all workers.
+    pub time: Duration,
+}
+
+impl Budget {
+    /// No limit but the confidence asked for.
+    pub fn unlimited(confidence: Confidence) -> Self {
+        Self {
+            runs_max: None,
+            attempts_max: None,
+            time_max: None,
+            confidence,
+        }
+    }
+
+    /// Limits how many orders are run.
+    pub fn with_runs(self, runs_max: u64) -> Result<Self, InvalidBudget> {
+        nonzero(runs_max, Limit::Runs)?;
+        Ok(Self {
+            runs_max: Some(runs_max),
+            ..self
+        })
+    }
+
+    /// Limits how many times tests are executed.
+    pub fn with_attempts(self, attempts_max: u64) -> Result<Self, InvalidBudget> {
+        nonzero(attempts_max, Limit::Attempts)?;
+        Ok(Self {
+            attempts_max: Some(attempts_max),
+            ..self
+        })
+    }
+
+    /// Limits the time, summed over all workers.
+    pub fn with_time(self, time_max: Duration) -> Result<Self, InvalidBudget> {
+        nonzero(u64::from(!time_max.is_zero()), Limit::Time)?;
+        Ok(Self {
+            time_max: Some(time_max),
+            ..self
+        })
+    }
+
+    /// How sure answers must be.
+    pub fn confidence(&self) -> Confidence {
+        self.confidence
+    }
+
+    /// The limit that would be broken by spending this much, if any.
+    pub fn exceeded_by(&self, spent: Spent) -> Option<Limit> {
+        let over = |max: Option<u64>, value: u64| max.is_some_and(|max| max < value);
+        if over(self.runs_max, spent.runs) {
+            Some(Limit::Runs)
+        } else if over(self.attempts_max, spent.attempts) {
+            Some(Limit::Attempts)
+        } else if self.time_max.is_some_and(|max| max < spent.time) {
+            Some(Limit::Time)
+        } else {
+            None
+        }
+    }
+}
+
+fn nonzero(value: u64, limit: Limit) -> Result<(), InvalidBudget> {
+    if value == 0 {
+        Err(InvalidBudget { limit })
+    } else {
+        Ok(())
+    }
+}
+
+impl Spent {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            runs: self.runs + other.runs,
+            attempts: self.attempts + other.attempts,
+            time: self.time + other.time,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_budgets_and_impossible_confidences_are_refused_by_value() {
+        let budget = Budget::unlimited(Confidence::USUAL);
+        assert_eq!(
+            budget.with_runs(0).unwrap_err().to_string(),
+            "a budget of 0 runs allows no run; give at least 1 or leave the limit out"
+        );
+        assert_eq!(budget.with_attempts(0).unwrap_err().limit, Limit::Attempts);
+        assert_eq!(
+            budget.with_time(Duration::ZERO).unwrap_err().limit,
+            Limit::Time
+        );
+        for value in [0.0, 1.0, -0.5, f64::NAN] {
+            assert!(Confidence::new(value).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_limit_binds_only_once_it_is_passed() {
+        let budget = Budget::unlimited(Confidence::USUAL).with_runs(2).unwrap();
+        let spent = |runs| Spent {
+            runs,
+            attempts: 1 << 40,
+            time: Duration::MAX,
+        };
+        assert_eq!(budget.exceeded_by(spent(2)), None);
+        assert_eq!(budget.exceeded_by(spent(3)), Some(Limit::Runs));
+    }
+}

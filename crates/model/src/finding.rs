@@ -1,0 +1,105 @@
+//! What is shown about a test: its verdict with the evidence, and what it depends on.
+
+use crate::{Confidence, OutcomeKind, RunId, Spent, TestIndex, Verdict};
+
+/// The part a test plays around an order-dependent one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Passes alone, fails after a polluter.
+    Victim,
+    /// Makes a victim fail.
+    Polluter,
+    /// Between polluter and victim, makes the victim pass again.
+    Cleaner,
+    /// Fails alone, passes after a state-setter.
+    Brittle,
+    /// Makes a brittle pass.
+    StateSetter,
+}
+
+/// Tests that have an effect only together, in this order. Minimal: without any one of them the
+/// effect is gone. Usually a single test.
+pub type Group = Vec<TestIndex>;
+
+/// The cleaners of one polluter group. Different polluters may have different cleaners.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanersOf {
+    /// The polluters.
+    pub polluters: Group,
+    /// The tests that undo them, each on its own.
+    pub cleaners: Vec<TestIndex>,
+}
+
+/// What a test depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dependencies {
+    /// For a victim: each group makes it fail.
+    pub polluters: Vec<Group>,
+    /// For a victim: who undoes which group.
+    pub cleaners: Vec<CleanersOf>,
+    /// For a brittle: each group makes it pass.
+    pub state_setters: Vec<Group>,
+}
+
+/// How often a test was seen to fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Attempts that passed or failed.
+    pub attempts: u64,
+}
+
+impl Tally {
+    /// Attempts that passed.
+    pub fn passes(self) -> u64 {
+        self.attempts - self.failures
+    }
+
+    /// Counts one more attempt.
+    pub fn add(&mut self, evidence: crate::Evidence) {
+        self.attempts += 1;
+        self.failures += u64::from(evidence == crate::Evidence::Fail);
+    }
+
+    /// Whether it was seen both to pass and to fail.
+    pub fn is_mixed(self) -> bool {
+        0 < self.failures && self.failures < self.attempts
+    }
+}
+
+/// What is shown about one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The test.
+    pub test: TestIndex,
+    /// What we conclude.
+    pub verdict: Verdict,
+    /// Whether the conclusion was put to the test again after it was reached.
+    pub confirmed: bool,
+    /// How sure the conclusion is: one minus the bound on the probability of being wrong.
+    /// `None` where the evidence bounds nothing.
+    pub confidence: Option<Confidence>,
+    /// Failures over all runs in the plain environment.
+    pub tally: Tally,
+    /// A run in which the test passed, and one in which it failed, where they exist.
+    pub passed_in: Option<RunId>,
+    /// See [`Finding::passed_in`].
+    pub failed_in: Option<RunId>,
+    /// What it depends on, as far as it was searched.
+    pub dependencies: Dependencies,
+    /// What was spent on this test beyond the runs that serve all tests.
+    pub spent: Spent,
+}
+
+/// A test that ended differently in two runs, whatever that means: "passed after skipped" is kept
+/// and shown too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutcomeChange {
+    /// The test.
+    pub test: TestIndex,
+    /// How it ended at first, and where.
+    pub first: (RunId, OutcomeKind),
+    /// How it ended later, and where.
+    pub later: (RunId, OutcomeKind),
+}
