@@ -125,6 +125,19 @@ impl Budget {
         })
     }
 
+    /// The same limits, each reduced to this share of itself.
+    #[must_use]
+    pub fn share(self, numerator: u32, denominator: u32) -> Self {
+        let reduce =
+            |max: Option<u64>| max.map(|n| n / u64::from(denominator) * u64::from(numerator));
+        Self {
+            runs_max: reduce(self.runs_max),
+            attempts_max: reduce(self.attempts_max),
+            time_max: self.time_max.map(|time| time / denominator * numerator),
+            confidence: self.confidence,
+        }
+    }
+
     /// How sure answers must be.
     pub fn confidence(&self) -> Confidence {
         self.confidence

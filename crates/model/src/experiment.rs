@@ -30,6 +30,16 @@ pub enum Repetition {
     Twice,
 }
 
+impl Repetition {
+    /// How many attempts are made of each test.
+    pub fn n_attempts(self) -> usize {
+        match self {
+            Self::Once => 1,
+            Self::Twice => 2,
+        }
+    }
+}
+
 /// A run that an analysis asks for. Who runs it, where, and how many at once, is not its business.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Experiment {

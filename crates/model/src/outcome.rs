@@ -75,13 +75,7 @@ pub enum OutcomeKind {
 impl Outcome {
     /// What the outcome says about the test, or `None` when it is no evidence at all.
     pub fn evidence(self) -> Option<Evidence> {
-        match self {
-            Self::Passed => Some(Evidence::Pass),
-            Self::Failed { .. } | Self::Error | Self::TimedOut { .. } | Self::Crashed { .. } => {
-                Some(Evidence::Fail)
-            }
-            Self::Skipped | Self::NotRun => None,
-        }
+        self.kind().evidence()
     }
 
     /// The outcome without its circumstances.
@@ -97,13 +91,23 @@ impl Outcome {
         }
     }
 
-    /// Whether the process was gone after this attempt, and with it the rest of the order.
-    pub fn ends_the_process(self) -> bool {
-        matches!(self, Self::TimedOut { .. } | Self::Crashed { .. })
-    }
 }
 
 impl OutcomeKind {
+    /// What the outcome says about the test, or `None` when it is no evidence at all.
+    pub fn evidence(self) -> Option<Evidence> {
+        match self {
+            Self::Passed => Some(Evidence::Pass),
+            Self::Failed | Self::Error | Self::TimedOut | Self::Crashed => Some(Evidence::Fail),
+            Self::Skipped | Self::NotRun => None,
+        }
+    }
+
+    /// Whether the process was gone after this attempt, and with it the rest of the order.
+    pub fn ends_the_process(self) -> bool {
+        matches!(self, Self::TimedOut | Self::Crashed)
+    }
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -158,7 +162,7 @@ mod tests {
         ];
         for (outcome, evidence, ends) in table {
             assert_eq!(outcome.evidence(), evidence, "{outcome:?}");
-            assert_eq!(outcome.ends_the_process(), ends, "{outcome:?}");
+            assert_eq!(outcome.kind().ends_the_process(), ends, "{outcome:?}");
         }
     }
 }
