@@ -1,1 +1,36 @@
-//! To be written.
+//! Which tests are flaky, of what kind, and on what do they depend?
+//!
+//! Analyses that ask and are told. Each is an `async fn` over a [`Lab`]; an [`Inquiry`] turns it
+//! into a state machine that hands out experiments and takes observations in any order. Nothing
+//! here starts a process, reads a clock, or draws a number that does not follow from a seed: the
+//! simulator, the engine and the queue answer the very same experiments.
+//!
+//! | question | analysis |
+//! |---|---|
+//! | which tests are flaky? | [`campaign`] |
+//! | what about this test? | [`explain`] |
+//! | what would iDFlakies say? | [`idflakies`] |
+//! | what would the five-step categorisation say? | [`categorise`] |
+//! | which findings belong together? | [`cause`] |
+//!
+//! Below them: [`ledger`] keeps every run as evidence, [`oracle`] answers whether a prefix has an
+//! effect on a target, [`hunch`] ranks who may have it, [`search`] finds who has, [`classify`] is the table from
+//! evidence to verdict.
+//!
+//! **Invariant:** no verdict is called confirmed that was not put to the test again after it was
+//! reached, and one prefix with both outcomes rules out order dependence for good.
+
+pub mod campaign;
+pub mod categorise;
+pub mod cause;
+pub mod classify;
+mod contrast;
+pub mod explain;
+pub mod hunch;
+pub mod idflakies;
+mod lab;
+pub mod ledger;
+pub mod oracle;
+pub mod search;
+
+pub use lab::{Inquiry, Lab, OutOfBudget, Urgency};

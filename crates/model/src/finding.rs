@@ -88,6 +88,8 @@ pub struct Finding {
     pub failed_in: Option<RunId>,
     /// What it depends on, as far as it was searched.
     pub dependencies: Dependencies,
+    /// How many questions of the form "does this prefix have the effect?" were put.
+    pub questions: u64,
     /// What was spent on this test beyond the runs that serve all tests.
     pub spent: Spent,
 }

@@ -1,0 +1,352 @@
+//! Which tests of the suite are flaky? The campaign that asks about all of them.
+//!
+//! In this order, because each step finds more for its runs than the next:
+//!
+//! 1. the original order, again while something fails in it (set-up);
+//! 2. its reverse: with the original it puts every test before every other;
+//! 3. every test alone, once: finds every brittle for the price of one order;
+//! 4. the original order with each test run twice in a row: finds every non-idempotent test;
+//! 5. the original order under perturbed choices, where the runner can do that;
+//! 6. planned orders, each followed by its reverse where it showed nothing new, until a test with
+//!    the flake rate asked for would have been seen with the confidence asked for.
+//!
+//! A test that has passed and failed is under suspicion and is looked into (see [`crate::explain`])
+//! before further orders are run, but not before [`N_ORDERS_RIPE`] orders: every order is evidence
+//! for all suspects at once, and with a few of them the likely culprits stand out. What these
+//! investigations will cost is put aside. Tests that never passed are looked into at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::{join_all, try_join_all};
+use futures_util::stream;
+use unflake_model::{
+    Confidence, Dependencies, Environment, Evidence, Finding, Order, OutcomeChange, OutcomeKind,
+    Repetition, Spent, TestIndex, Verdict,
+};
+use unflake_orders::planned::Planned;
+use unflake_orders::reverse::{ReverseAfter, ReverseAfterPass, Shown, Turn};
+use unflake_stats::plan::{rate_detectable, runs_needed};
+use unflake_stats::rate::Rate;
+
+use crate::cause::{Cause, causes};
+use crate::explain::{ALONE_CONFIRMED, Depth, explain};
+use crate::lab::{Lab, OutOfBudget, Urgency};
+use crate::ledger::Run;
+
+/// Orders after which suspicions are ripe to be looked into.
+pub const N_ORDERS_RIPE: u64 = 8;
+
+/// What looking into one suspicion is expected to cost: confirmation, and a few questions.
+const ATTEMPTS_PER_SUSPECT: u64 = 100;
+/// See [`ATTEMPTS_PER_SUSPECT`].
+const RUNS_PER_SUSPECT: u64 = 50;
+
+/// What a campaign does.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The seed of all orders.
+    pub seed: u64,
+    /// How often to run the original order while something fails in it.
+    pub tries: u32,
+    /// How much to find out about each flaky test.
+    pub depth: Depth,
+    /// How many perturbed runs to make; zero where the runner cannot perturb.
+    pub perturbed_runs: u64,
+    /// Tests with at least this flake rate are to be found with the budget's confidence.
+    pub flake_rate_min: Rate,
+}
+
+/// How the set-up went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetUp {
+    /// How often the original order was run.
+    pub tries: u32,
+    /// Tests that failed in the last of these runs. They are not dropped: they are looked into.
+    pub failing: Vec<TestIndex>,
+}
+
+/// Why a campaign looked no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Enough orders were run for the confidence asked for.
+    Confident,
+    /// The budget did not cover another order.
+    OutOfBudget,
+}
+
+/// What a campaign found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Every test that is not simply passing, in original order.
+    pub findings: Vec<Finding>,
+    /// Findings that share a root cause.
+    pub causes: Vec<Cause>,
+    /// Tests that ended in different ways, whatever that means.
+    pub changes: Vec<OutcomeChange>,
+    /// How the set-up went.
+    pub set_up: SetUp,
+    /// How many whole orders were run.
+    pub n_orders: u64,
+    /// A test with this flake rate would have been seen to fail in one of these orders with the
+    /// budget's confidence, if orders were drawn at random (they are spread better than that).
+    pub flake_rate_detectable: f64,
+    /// Why the campaign looked no further.
+    pub ended: Ended,
+}
+
+/// Runs a campaign.
+pub async fn campaign(lab: Lab, settings: Settings) -> Report {
+    let mut campaign = Campaign {
+        explore: lab.part(Urgency::Explore),
+        lab,
+        settings,
+        suspects: BTreeSet::new(),
+        findings: BTreeMap::new(),
+        other_findings: Vec::new(),
+        set_up: SetUp::default(),
+        n_orders: 0,
+    };
+    let ended = match campaign.look_around().await {
+        Ok(()) => Ended::Confident,
+        Err(OutOfBudget) => Ended::OutOfBudget,
+    };
+    campaign.report(ended).await
+}
+
+struct Campaign {
+    lab: Lab,
+    explore: Lab,
+    settings: Settings,
+    suspects: BTreeSet<TestIndex>,
+    findings: BTreeMap<TestIndex, Finding>,
+    /// Of tests that never failed in a plain run, as far as was known then.
+    other_findings: Vec<Finding>,
+    set_up: SetUp,
+    n_orders: u64,
+}
+
+impl Campaign {
+    async fn look_around(&mut self) -> Result<(), OutOfBudget> {
+        self.set_up().await?;
+        let backwards = Order::original(self.lab.suite()).reversed();
+        self.run_orders(&[backwards]).await?;
+        self.isolate().await?;
+        self.repeat_each().await?;
+        self.perturb().await?;
+        self.vary_orders().await
+    }
+
+    async fn set_up(&mut self) -> Result<(), OutOfBudget> {
+        while self.set_up.tries < self.settings.tries.max(1) {
+            let runs = self.run_orders(&[Order::original(self.lab.suite())]).await?;
+            self.set_up.tries += 1;
+            self.set_up.failing = runs.iter().flat_map(|(run, _)| failures(run)).collect();
+            if self.set_up.failing.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs orders at once and puts under suspicion what they show.
+    async fn run_orders(&mut self, orders: &[Order]) -> Result<Vec<(Rc<Run>, Shown)>, OutOfBudget> {
+        let runs =
+            try_join_all(orders.iter().map(|order| self.explore.run(self.enders_last(order))))
+                .await?;
+        self.n_orders += runs.len() as u64;
+        let mut shown = Vec::new();
+        for run in runs {
+            let n_suspects = self.suspects.len();
+            self.suspect_all(run.order.tests());
+            let is_new = n_suspects < self.suspects.len();
+            shown.push((run, if is_new { Shown::SomethingNew } else { Shown::NothingNew }));
+        }
+        if N_ORDERS_RIPE <= self.n_orders {
+            self.examine_suspects().await;
+        }
+        Ok(shown)
+    }
+
+    /// Moves tests that end the process to the end, so that they cost one order its tail only once.
+    fn enders_last(&self, order: &Order) -> Order {
+        let ledger = self.lab.ledger();
+        let enders = ledger.process_enders();
+        if enders.is_empty() {
+            return order.clone();
+        }
+        let (last, first): (Vec<TestIndex>, Vec<TestIndex>) =
+            order.tests().iter().partition(|test| enders.contains(test));
+        Order::from_distinct([first, last].concat())
+    }
+
+    fn suspect_all(&mut self, tests: &[TestIndex]) {
+        for test in tests {
+            let record = *self.lab.ledger().of(*test);
+            if record.passed_in.is_some() && record.failed_in.is_some() {
+                self.suspects.insert(*test);
+            }
+        }
+        let waiting = self.suspects.iter().filter(|test| !self.findings.contains_key(test)).count();
+        let suite = self.lab.suite();
+        let mean = suite.tests().map(|test| suite.duration(test)).sum::<Duration>()
+            / u32::try_from(suite.n_tests()).unwrap_or(u32::MAX);
+        self.lab.put_aside(Spent {
+            runs: RUNS_PER_SUSPECT * waiting as u64,
+            attempts: ATTEMPTS_PER_SUSPECT * waiting as u64,
+            time: mean * u32::try_from(ATTEMPTS_PER_SUSPECT * waiting as u64).unwrap_or(u32::MAX),
+        });
+    }
+
+    /// Looks into every suspicion not looked into yet, as many at once as can be run at once: what
+    /// is learnt about one helps with the next.
+    async fn examine_suspects(&mut self) {
+        let depth = self.settings.depth;
+        let waiting: Vec<TestIndex> = self
+            .suspects
+            .iter()
+            .filter(|test| !self.findings.contains_key(test))
+            .copied()
+            .collect();
+        let findings: Vec<Finding> = stream::iter(waiting)
+            .map(|test| explain(self.lab.part(Urgency::Investigate), test, depth))
+            .buffer_unordered(self.lab.width())
+            .collect()
+            .await;
+        self.findings.extend(findings.into_iter().map(|finding| (finding.test, finding)));
+    }
+
+    async fn isolate(&mut self) -> Result<(), OutOfBudget> {
+        let alone = |test| self.explore.run(Order::from_distinct([test]));
+        try_join_all(self.lab.suite().tests().map(alone)).await?;
+        let tests: Vec<TestIndex> = self.lab.suite().tests().collect();
+        self.suspect_all(&tests);
+        Ok(())
+    }
+
+    /// Step 4: a test whose second attempt failed where its first passed.
+    async fn repeat_each(&mut self) -> Result<(), OutOfBudget> {
+        let order = self.enders_last(&Order::original(self.lab.suite()));
+        let run = self.explore.run_with(order, Environment::Plain, Repetition::Twice).await?;
+        let attempts: Vec<(TestIndex, OutcomeKind)> = run.outcomes().collect();
+        let spoiled =
+            attempts.chunks_exact(2).filter(|pair| passes_then_fails(pair[0].1, pair[1].1));
+        let confirm = |test| confirm_non_idempotent(self.lab.part(Urgency::Investigate), test);
+        let findings = join_all(spoiled.map(|pair| confirm(pair[0].0))).await;
+        self.other_findings.extend(findings.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Step 5: a test that fails under perturbed choices only.
+    async fn perturb(&mut self) -> Result<(), OutOfBudget> {
+        for seed in 0..self.settings.perturbed_runs {
+            let order = self.enders_last(&Order::original(self.lab.suite()));
+            let environment = Environment::Perturbed { seed };
+            let run = self.explore.run_with(order, environment, Repetition::Once).await?;
+            let new: Vec<TestIndex> = failures(&run)
+                .filter(|test| !self.lab.ledger().has_failed(*test))
+                .filter(|test| self.other_findings.iter().all(|finding| finding.test != *test))
+                .collect();
+            let confirm = |test| confirm_id(self.lab.part(Urgency::Investigate), test, environment);
+            let findings = join_all(new.into_iter().map(confirm)).await;
+            self.other_findings.extend(findings.into_iter().flatten());
+        }
+        Ok(())
+    }
+
+    async fn vary_orders(&mut self) -> Result<(), OutOfBudget> {
+        let confidence = self.lab.budget().confidence();
+        let n_wanted = runs_needed(self.settings.flake_rate_min, confidence).unwrap_or(u64::MAX);
+        let mut turns = ReverseAfterPass::new(ReverseAfter::NothingNew);
+        while self.n_orders < n_wanted {
+            let batch: Vec<Turn> = (0..self.lab.width()).map(|_| turns.ask()).collect();
+            let suite = Rc::clone(self.lab.suite());
+            let planned = Planned::new(&suite, self.settings.seed);
+            let orders: Vec<Order> =
+                batch.iter().map(|turn| turn.order(|i| planned.forward(i))).collect();
+            for (turn, (_, shown)) in batch.into_iter().zip(self.run_orders(&orders).await?) {
+                turns.tell(turn, shown);
+            }
+        }
+        Ok(())
+    }
+
+    async fn report(mut self, ended: Ended) -> Report {
+        for test in self.lab.suite().tests() {
+            let record = *self.lab.ledger().of(test);
+            if record.failed_in.is_some() {
+                self.suspects.insert(test);
+            }
+        }
+        self.examine_suspects().await;
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.retain(|_, finding| finding.verdict != Verdict::NotFlaky);
+        for finding in std::mem::take(&mut self.other_findings) {
+            findings.entry(finding.test).or_insert(finding);
+        }
+        let findings: Vec<Finding> = findings.into_values().collect();
+        let ledger = self.lab.ledger();
+        Report {
+            causes: causes(&findings),
+            findings,
+            changes: ledger.changes().collect(),
+            set_up: self.set_up,
+            n_orders: self.n_orders,
+            flake_rate_detectable: rate_detectable(self.n_orders, self.lab.budget().confidence()),
+            ended,
+        }
+    }
+}
+
+fn failures(run: &Run) -> impl Iterator<Item = TestIndex> {
+    let failed = |outcome: OutcomeKind| outcome.evidence() == Some(Evidence::Fail);
+    run.outcomes().filter(move |(_, outcome)| failed(*outcome)).map(|(test, _)| test)
+}
+
+fn passes_then_fails(first: OutcomeKind, second: OutcomeKind) -> bool {
+    (first.evidence(), second.evidence()) == (Some(Evidence::Pass), Some(Evidence::Fail))
+}
+
+/// Non-idempotent, if it fails the second time and only then, every time, with nothing before it.
+async fn confirm_non_idempotent(lab: Lab, test: TestIndex) -> Option<Finding> {
+    let order = Order::from_distinct([test]);
+    let run = |_| lab.run_with(order.clone(), Environment::Plain, Repetition::Twice);
+    let runs = try_join_all((0..ALONE_CONFIRMED).map(run)).await.ok()?;
+    let is_so = |run: &Rc<Run>| passes_then_fails(run.outcomes[0], run.outcomes[1]);
+    if runs.iter().all(is_so) { Some(confirmed(&lab, test, Verdict::Nio)) } else { None }
+}
+
+/// Implementation-dependent, if it fails under these choices every time and else never, alone.
+async fn confirm_id(lab: Lab, test: TestIndex, environment: Environment) -> Option<Finding> {
+    let order = Order::from_distinct([test]);
+    let all_end = async |environment, evidence| {
+        let run = |_| lab.run_with(order.clone(), environment, Repetition::Once);
+        let runs = try_join_all((0..ALONE_CONFIRMED).map(run)).await?;
+        let ended = |run: &Rc<Run>| run.last().and_then(OutcomeKind::evidence);
+        Ok::<bool, OutOfBudget>(runs.iter().all(|run| ended(run) == Some(evidence)))
+    };
+    let is_id = all_end(environment, Evidence::Fail).await.ok()?
+        && all_end(Environment::Plain, Evidence::Pass).await.ok()?;
+    if is_id { Some(confirmed(&lab, test, Verdict::Id)) } else { None }
+}
+
+fn confirmed(lab: &Lab, test: TestIndex, verdict: Verdict) -> Finding {
+    let record = *lab.ledger().of(test);
+    // Passing and failing at one and the same rate, a test shows ten of each with at most this
+    // probability; see `classify`.
+    let error = 0.5_f64.powi(20);
+    Finding {
+        test,
+        verdict,
+        confirmed: true,
+        confidence: Confidence::new(1.0 - error).ok(),
+        tally: record.tally,
+        passed_in: record.passed_in,
+        failed_in: record.failed_in,
+        dependencies: Dependencies::default(),
+        questions: lab.n_questions(),
+        spent: lab.spent(),
+    }
+}

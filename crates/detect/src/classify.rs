@@ -1,0 +1,161 @@
+//! From evidence to verdict: the numbered table.
+//!
+//! | # | same prefix, both outcomes | alone | in other contexts | verdict |
+//! |---|---|---|---|---|
+//! | 1 | never seen | | | insufficient evidence |
+//! | 2 | yes | | rates differ | NDOD |
+//! | 3 | yes | | rates alike after all other tests, both ways | NDOI |
+//! | 4 | yes | | neither shown | NOD undecided |
+//! | 5 | no | passes | fails, group confirmed | OD victim, confirmed |
+//! | 6 | no | fails | passes, group confirmed | OD brittle, confirmed |
+//! | 7 | no | passes | fails, reproduced | OD victim, not confirmed |
+//! | 8 | no | fails | passes, reproduced | OD brittle, not confirmed |
+//! | 9 | no | not run | passes and fails, both reproduced | OD of unknown role |
+//! | 10 | no | passes or not run | only passes | not flaky |
+//! | 11 | no | fails or not run | only fails | always failing |
+//! | 12 | no | | anything else | insufficient evidence |
+//!
+//! Rows 2 and 3 rest on statistics. *Differ*: runs alone and after some prefix, made in turn,
+//! disagree too unevenly for chance ([`ERROR_OF_A_DIFFERENCE`]). Tests that take runs for
+//! independent are not asked: failures come in bursts, and a burst that hits one context looks like
+//! a difference between contexts. *Alike*: the test was run often after all other tests, forwards
+//! and backwards (so that every single one came before it), and the difference to alone lies within
+//! [`MARGIN`]. A high p-value is no proof of independence. Row 3 is confirmed only where the
+//! interval holds at [`SURE`]; at the usual confidence it is a verdict that says how sure it is.
+
+use unflake_model::{Confidence, Tally, Verdict};
+use unflake_stats::compare::difference;
+
+/// The chance of calling rates different that are not. Small, because a campaign asks about many
+/// tests.
+pub const ERROR_OF_A_DIFFERENCE: f64 = 1e-4;
+
+/// An influence of the order on the failure rate below this many points counts as none.
+pub const MARGIN: f64 = 0.2;
+
+/// How sure a claim of "no influence" must be to count as confirmed: its chance of error is 0.001.
+const SURE: f64 = 0.999;
+
+/// Runs alone after which "it always fails" counts as confirmed.
+const CONFIRMED_FAILING: u64 = 10;
+
+/// All that is known about a test.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Runs of the test alone.
+    pub alone: Tally,
+    /// One tally for each distinct prefix, the empty one included.
+    pub contexts: Vec<Tally>,
+    /// Runs of the test after the group it was found to depend on.
+    pub group: Option<Tally>,
+    /// Runs of the test after all other tests, forwards and backwards.
+    pub after_all: Vec<Tally>,
+    /// The p-value of a difference between alone and some prefix, from runs made in turn.
+    pub difference: Option<f64>,
+    /// Whether the group was put to the test as often as a confirmation asks for.
+    pub group_confirmed: bool,
+}
+
+/// What follows from the facts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conclusion {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether it was put to the test again after it was reached.
+    pub confirmed: bool,
+    /// See [`unflake_model::Finding::confidence`].
+    pub confidence: Option<Confidence>,
+}
+
+impl Conclusion {
+    fn open(verdict: Verdict) -> Self {
+        Self { verdict, confirmed: false, confidence: None }
+    }
+
+    fn confirmed(verdict: Verdict, error: f64) -> Self {
+        // A probability of error below the smallest step from one is as good as that step.
+        let confidence = Confidence::new(1.0 - error.max(f64::EPSILON)).ok();
+        Self { verdict, confirmed: true, confidence }
+    }
+}
+
+/// Applies the table.
+pub fn classify(facts: &Facts) -> Conclusion {
+    let total = facts.contexts.iter().fold(Tally::default(), |sum, tally| Tally {
+        failures: sum.failures + tally.failures,
+        attempts: sum.attempts + tally.attempts,
+    });
+    if total.attempts == 0 {
+        return Conclusion::open(Verdict::InsufficientEvidence);
+    }
+    if facts.contexts.iter().any(|tally| tally.is_mixed()) {
+        return non_deterministic(facts);
+    }
+    if !total.is_mixed() {
+        return unanimous(facts, total);
+    }
+    order_dependent(facts)
+}
+
+/// Rows 2 to 4. That the test is non-deterministic is certain; what the order does to it is not.
+fn non_deterministic(facts: &Facts) -> Conclusion {
+    if let Some(p_value) = facts.difference.filter(|p| *p <= ERROR_OF_A_DIFFERENCE) {
+        return Conclusion::confirmed(Verdict::Ndod, p_value);
+    }
+    let is_alike = |confidence| {
+        let within = |after: &Tally| {
+            let interval = difference(facts.alone, *after, confidence);
+            0 < after.attempts && -MARGIN < interval.lower && interval.upper < MARGIN
+        };
+        0 < facts.alone.attempts
+            && !facts.after_all.is_empty()
+            && facts.after_all.iter().all(within)
+    };
+    let sure = Confidence::new(SURE).expect("a probability");
+    if is_alike(sure) {
+        Conclusion::confirmed(Verdict::Ndoi, sure.error())
+    } else if is_alike(Confidence::USUAL) {
+        let confidence = Some(Confidence::USUAL);
+        Conclusion { verdict: Verdict::Ndoi, confirmed: false, confidence }
+    } else {
+        Conclusion { verdict: Verdict::NodUndecided, confirmed: true, confidence: None }
+    }
+}
+
+/// Rows 10 and 11.
+fn unanimous(facts: &Facts, total: Tally) -> Conclusion {
+    if total.failures == 0 {
+        return Conclusion::open(Verdict::NotFlaky);
+    }
+    let confirmed = CONFIRMED_FAILING <= facts.alone.attempts;
+    Conclusion { confirmed, ..Conclusion::open(Verdict::AlwaysFailing) }
+}
+
+/// Rows 5 to 9 and 12: no context contradicts itself, but they contradict each other.
+fn order_dependent(facts: &Facts) -> Conclusion {
+    let role = match facts.alone {
+        Tally { attempts: 0, .. } => Verdict::OdUnknownRole,
+        Tally { failures: 0, .. } => Verdict::OdVictim,
+        _ => Verdict::OdBrittle,
+    };
+    if let Some(group) = facts.group.filter(|_| facts.group_confirmed) {
+        return Conclusion::confirmed(role, chance_of_looking_so(facts.alone, group));
+    }
+    let reproduced = |failing: bool| {
+        let is_so = |t: &&Tally| 2 <= t.attempts && (t.failures == t.attempts) == failing;
+        facts.contexts.iter().any(|tally| is_so(&tally))
+    };
+    if reproduced(true) && reproduced(false) {
+        Conclusion::open(role)
+    } else {
+        Conclusion::open(Verdict::InsufficientEvidence)
+    }
+}
+
+/// The largest probability with which a test that fails at one and the same rate everywhere shows
+/// this: one outcome in all runs alone, the other in all runs after the group. With `a` and `b`
+/// runs it is the maximum of `f^a (1-f)^b`, at `f = a / (a + b)`.
+fn chance_of_looking_so(alone: Tally, group: Tally) -> f64 {
+    let (a, b) = (alone.attempts as f64, group.attempts as f64);
+    (a / (a + b)).powf(a) * (b / (a + b)).powf(b)
+}

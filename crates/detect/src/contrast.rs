@@ -1,0 +1,93 @@
+//! Does the target fail at another rate after a prefix than alone? Measured in pairs.
+//!
+//! Failures of non-deterministic tests come in bursts (a loaded machine, a minute of the hour). Ten
+//! runs alone followed by ten runs after the prefix would then differ without any order's doing. So
+//! the two are run in turn, and only pairs that disagree count: without an influence of the prefix
+//! either of the two is as likely to be the failing one (the sign test, exact for any number of
+//! pairs). A burst catches both runs of a pair and drops out.
+
+use futures_util::future::try_join_all;
+use unflake_model::{Evidence, OutcomeKind, Tally, TestIndex};
+use unflake_stats::compare::sign_test;
+
+use crate::lab::{Lab, OutOfBudget};
+use crate::oracle::order_of;
+
+/// A prefix that changes how often the target fails.
+#[derive(Clone, Debug)]
+pub(crate) struct Contrast {
+    pub(crate) prefix: Vec<TestIndex>,
+    /// The failure rate alone.
+    pub(crate) without: f64,
+    /// The failure rate after the prefix.
+    pub(crate) with: f64,
+    pub(crate) p_value: f64,
+}
+
+/// Runs alone and after a prefix, in turn.
+pub(crate) struct Pairs {
+    lab: Lab,
+    target: TestIndex,
+    prefix: Vec<TestIndex>,
+    n_asked: u64,
+    alone: Tally,
+    after: Tally,
+    only_alone_failed: u64,
+    only_after_failed: u64,
+}
+
+impl Pairs {
+    pub(crate) fn new(lab: &Lab, target: TestIndex, prefix: Vec<TestIndex>) -> Self {
+        Self {
+            lab: lab.clone(),
+            target,
+            prefix,
+            n_asked: 0,
+            alone: Tally::default(),
+            after: Tally::default(),
+            only_alone_failed: 0,
+            only_after_failed: 0,
+        }
+    }
+
+    /// Goes on until this many pairs were run.
+    pub(crate) async fn extend(&mut self, n: u64) -> Result<(), OutOfBudget> {
+        let orders = [order_of(&[], self.target), order_of(&self.prefix, self.target)];
+        let pairs = (self.n_asked..n).flat_map(|_| orders.iter());
+        let runs = try_join_all(pairs.map(|order| self.lab.run(order.clone()))).await?;
+        self.n_asked = self.n_asked.max(n);
+        let ends: Vec<Option<Evidence>> =
+            runs.iter().map(|run| run.last().and_then(OutcomeKind::evidence)).collect();
+        for pair in ends.chunks_exact(2) {
+            if let [Some(alone), Some(after)] = *pair {
+                self.add(alone, after);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, alone: Evidence, after: Evidence) {
+        self.alone.add(alone);
+        self.after.add(after);
+        match (alone, after) {
+            (Evidence::Fail, Evidence::Pass) => self.only_alone_failed += 1,
+            (Evidence::Pass, Evidence::Fail) => self.only_after_failed += 1,
+            _ => (),
+        }
+    }
+
+    /// The probability of so uneven disagreements if the prefix has no influence.
+    pub(crate) fn p_value(&self) -> f64 {
+        sign_test(self.only_alone_failed, self.only_after_failed)
+    }
+
+    pub(crate) fn contrast(&self) -> Contrast {
+        let rate = |tally: Tally| tally.failures as f64 / tally.attempts.max(1) as f64;
+        Contrast {
+            prefix: self.prefix.clone(),
+            without: rate(self.alone),
+            with: rate(self.after),
+            p_value: self.p_value(),
+        }
+    }
+}

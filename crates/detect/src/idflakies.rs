@@ -1,0 +1,193 @@
+//! iDFlakies, as its authors describe it (spec 2.1): the opponent our detection is measured by.
+//!
+//! Set-up run of the original order with retries, then rounds of one configuration, each failure
+//! classified by running the truncated failing and the truncated passing order once more. A test
+//! classified before is rechecked with a given probability; once non-deterministic, always so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use unflake_model::random::Random;
+use unflake_model::{Evidence, Order, OutcomeKind, Suite, TestIndex};
+use unflake_orders::shuffle::{Shuffle, reverse_class, reverse_class_method};
+
+use crate::lab::{Lab, OutOfBudget};
+use crate::ledger::Run;
+
+/// What iDFlakies tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Failed again in the truncated failing order, and passed in the truncated original one.
+    OrderDependent,
+    /// Did not.
+    NonDeterministic,
+}
+
+/// Its five configurations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Configuration {
+    /// The original order, again and again: finds non-deterministic tests only.
+    Original,
+    /// Classes shuffled, tests within a class in their original order.
+    RandomClass,
+    /// Classes shuffled, and the tests within each.
+    RandomClassMethod,
+    /// Classes last to first, tests within a class in their original order. One round.
+    ReverseClass,
+    /// The original order last to first. One round.
+    ReverseClassMethod,
+}
+
+impl Configuration {
+    fn n_rounds(self, wanted: u64) -> u64 {
+        match self {
+            Self::Original | Self::RandomClass | Self::RandomClassMethod => wanted,
+            Self::ReverseClass | Self::ReverseClassMethod => wanted.min(1),
+        }
+    }
+
+    fn order(self, suite: &Suite, seed: u64, round: u64) -> Order {
+        match self {
+            Self::Original => Order::original(suite),
+            Self::RandomClass => Shuffle::Classes.order(suite, seed, round),
+            Self::RandomClassMethod => Shuffle::ClassesAndTests.order(suite, seed, round),
+            Self::ReverseClass => reverse_class(suite),
+            Self::ReverseClassMethod => reverse_class_method(suite),
+        }
+    }
+}
+
+/// What to do about tests that fail in the original order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailingOriginal {
+    /// Give the module up, as the tool of the study does.
+    Discard,
+    /// Leave their failures out and go on, as its later versions can.
+    GoOn,
+}
+
+/// How the tool is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Which orders to run.
+    pub configuration: Configuration,
+    /// How many rounds to run.
+    pub rounds: u64,
+    /// The seed of orders and rechecks.
+    pub seed: u64,
+    /// How often to try to get the original order to pass.
+    pub tries: u32,
+    /// What to do if it does not.
+    pub failing_original: FailingOriginal,
+    /// The probability of classifying a classified test again.
+    pub recheck: f64,
+    /// Whether the truncated passing order is run again too. The authors found it not worth it: it
+    /// failed in 3 of 7441 runs.
+    pub rerun_passing: bool,
+}
+
+impl Settings {
+    /// The defaults of the tool and of the study.
+    pub fn of_the_study(seed: u64) -> Self {
+        Self {
+            configuration: Configuration::RandomClassMethod,
+            rounds: 20,
+            seed,
+            tries: 3,
+            failing_original: FailingOriginal::Discard,
+            recheck: 0.2,
+            rerun_passing: true,
+        }
+    }
+}
+
+/// What the tool reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Every flaky test with its class, and the rounds in which it failed.
+    pub flaky: BTreeMap<TestIndex, (Class, Vec<u64>)>,
+    /// Whether the module was given up because its original order never passed.
+    pub discarded: bool,
+}
+
+/// Runs the tool.
+pub async fn idflakies(lab: Lab, settings: Settings) -> Report {
+    let mut report = Report::default();
+    // Out of budget: the report holds what was found until then.
+    let _ = detect(&lab, settings, &mut report).await;
+    report
+}
+
+async fn detect(lab: &Lab, settings: Settings, report: &mut Report) -> Result<(), OutOfBudget> {
+    let Some(failing) = set_up(lab, settings).await? else {
+        report.discarded = true;
+        return Ok(());
+    };
+    let mut random = Random::labelled(settings.seed, &[0x1d_f1]);
+    for round in 0..settings.configuration.n_rounds(settings.rounds) {
+        let order = settings.configuration.order(lab.suite(), settings.seed, round);
+        let run = lab.run(order).await?;
+        for test in failures(&run) {
+            if failing.contains(&test) {
+                continue;
+            }
+            let known = report.flaky.get(&test).map(|(class, _)| *class);
+            let class = match known {
+                // A recheck could not change it (spec 7, A10).
+                Some(Class::NonDeterministic) => Class::NonDeterministic,
+                Some(class) if !random.chance(settings.recheck) => class,
+                _ if settings.configuration == Configuration::Original => Class::NonDeterministic,
+                _ => classify(lab, settings, &run.order, test).await?,
+            };
+            let entry = report.flaky.entry(test).or_insert((class, Vec::new()));
+            entry.0 = class;
+            entry.1.push(round);
+        }
+    }
+    Ok(())
+}
+
+/// Tests that fail in the original order; `None` if the module is to be given up.
+async fn set_up(lab: &Lab, settings: Settings) -> Result<Option<BTreeSet<TestIndex>>, OutOfBudget> {
+    let mut failing = BTreeSet::new();
+    for _ in 0..settings.tries {
+        let run = lab.run(Order::original(lab.suite())).await?;
+        failing = failures(&run).collect();
+        if failing.is_empty() {
+            return Ok(Some(failing));
+        }
+    }
+    Ok(match settings.failing_original {
+        FailingOriginal::Discard => None,
+        FailingOriginal::GoOn => Some(failing),
+    })
+}
+
+async fn classify(
+    lab: &Lab,
+    settings: Settings,
+    failing: &Order,
+    test: TestIndex,
+) -> Result<Class, OutOfBudget> {
+    let fails_again = fails_at_the_end(lab, failing, test).await?;
+    if !fails_again {
+        return Ok(Class::NonDeterministic);
+    }
+    let original = Order::original(lab.suite());
+    if settings.rerun_passing && fails_at_the_end(lab, &original, test).await? {
+        return Ok(Class::NonDeterministic);
+    }
+    Ok(Class::OrderDependent)
+}
+
+async fn fails_at_the_end(lab: &Lab, order: &Order, test: TestIndex) -> Result<bool, OutOfBudget> {
+    let truncated = order.truncated_at(test).expect("the order holds the test that failed in it");
+    let last = lab.run(truncated).await?.last();
+    Ok(last.and_then(OutcomeKind::evidence) == Some(Evidence::Fail))
+}
+
+fn failures(run: &Rc<Run>) -> impl Iterator<Item = TestIndex> {
+    run.outcomes()
+        .filter(|(_, outcome)| outcome.evidence() == Some(Evidence::Fail))
+        .map(|(test, _)| test)
+}

@@ -1,0 +1,365 @@
+//! Where analyses and the world meet: ask for experiments, tell observations.
+//!
+//! From outside, an [`Inquiry`] is a plain state machine: [`Inquiry::ask`] hands out experiments,
+//! [`Inquiry::tell`] takes observations in any order, and at some point there is an answer. Who
+//! answers (engine, queue, simulator) and how many at once is not its business.
+//!
+//! From inside, an analysis is straight code that awaits its answers: `lab.run(order).await?`. The
+//! compiler turns that code into the state machine. We considered writing the states by hand; a
+//! search that nests in a search that nests in a campaign then loses its shape, while here it
+//! reads like the algorithm in the book. No runtime is involved: a single-threaded executor is
+//! pumped by `ask` until every part of the analysis waits for an observation.
+//!
+//! Running out of budget is an answer ([`OutOfBudget`]), so that an analysis can always say what it
+//! knows. An experiment nobody waits for any more is dropped before it is handed out.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use futures_channel::oneshot;
+use futures_executor::LocalPool;
+use futures_util::task::LocalSpawnExt as _;
+use unflake_model::{
+    Budget, Environment, Experiment, Observation, Order, Repetition, RunId, Spent, Suite, TestIndex,
+};
+
+use crate::ledger::{Ledger, Run};
+
+/// The budget does not cover the experiment asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the budget does not cover another run")]
+pub struct OutOfBudget;
+
+/// How an experiment competes with the others that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Looks into a test under suspicion. Goes first: a suspicion followed up is worth more than
+    /// another suspicion.
+    Investigate,
+    /// Looks for new suspicions.
+    Explore,
+}
+
+type Reply = oneshot::Sender<Result<Rc<Run>, OutOfBudget>>;
+
+/// A question on its way: what to run, and who waits for it.
+struct Request {
+    order: Order,
+    environment: Environment,
+    repetition: Repetition,
+    reply: Reply,
+}
+
+/// A question handed out, and not yet answered.
+struct Running {
+    experiment: Experiment,
+    cost: Spent,
+    reply: Reply,
+}
+
+impl Request {
+    fn cost(&self, suite: &Suite) -> Spent {
+        Spent {
+            runs: 1,
+            attempts: (self.repetition.n_attempts() * self.order.len()) as u64,
+            time: self.order.tests().iter().map(|t| suite.duration(*t)).sum(),
+        }
+    }
+}
+
+/// What all parts of one analysis share.
+struct Desk {
+    suite: Rc<Suite>,
+    budget: Budget,
+    ledger: Ledger,
+    waiting: BTreeMap<Urgency, VecDeque<Request>>,
+    running: BTreeMap<RunId, Running>,
+    spent: Spent,
+    reserved: Spent,
+    put_aside: Spent,
+    runs_issued: u64,
+    width: usize,
+    stopped: bool,
+    culprits: BTreeMap<TestIndex, u64>,
+}
+
+impl Desk {
+    /// Takes up to `room` experiments from those that wait, most urgent first. Also says whether a
+    /// request was refused, because its analysis may then have other plans.
+    fn issue(&mut self, room: usize) -> (Vec<Experiment>, bool) {
+        let mut experiments = Vec::new();
+        let mut refused = false;
+        while experiments.len() < room {
+            let next = |(urgency, queue): (&Urgency, &mut VecDeque<Request>)| {
+                queue.pop_front().map(|request| (*urgency, request))
+            };
+            let Some((urgency, request)) = self.waiting.iter_mut().find_map(next) else {
+                break;
+            };
+            if request.reply.is_canceled() {
+                continue;
+            }
+            let cost = request.cost(&self.suite);
+            let committed = self.spent.plus(self.reserved).plus(cost);
+            if self.stopped || !self.is_covered(committed, urgency) {
+                refused = true;
+                // The receiver may have gone away meanwhile; then nobody cares.
+                let _ = request.reply.send(Err(OutOfBudget));
+                continue;
+            }
+            experiments.push(self.start(request, cost));
+        }
+        (experiments, refused)
+    }
+
+    /// Whether the budget covers this much. New suspicions are of no use if nothing is left to look
+    /// into those there are: beyond half of the budget, exploration leaves alone what is put aside.
+    fn is_covered(&self, committed: Spent, urgency: Urgency) -> bool {
+        let is_within = |budget: Budget, spent| budget.exceeded_by(spent).is_none();
+        match urgency {
+            Urgency::Investigate => is_within(self.budget, committed),
+            Urgency::Explore => {
+                is_within(self.budget, committed.plus(self.put_aside))
+                    || is_within(self.budget.share(1, 2), committed)
+            }
+        }
+    }
+
+    fn start(&mut self, request: Request, cost: Spent) -> Experiment {
+        let experiment = Experiment {
+            run: RunId(self.runs_issued),
+            order: request.order,
+            environment: request.environment,
+            repetition: request.repetition,
+        };
+        self.runs_issued += 1;
+        self.reserved = self.reserved.plus(cost);
+        let running = Running { experiment: experiment.clone(), cost, reply: request.reply };
+        self.running.insert(experiment.run, running);
+        experiment
+    }
+
+    fn settle(&mut self, observation: &Observation) {
+        let Running { experiment, cost, reply } = self
+            .running
+            .remove(&observation.run)
+            .expect("an observation answers an experiment that was asked for and not yet told");
+        let run = self.ledger.record(experiment, observation);
+        self.reserved = Spent {
+            runs: self.reserved.runs - cost.runs,
+            attempts: self.reserved.attempts - cost.attempts,
+            time: self.reserved.time.saturating_sub(cost.time),
+        };
+        self.spent = self.spent.plus(run.spent);
+        let _ = reply.send(Ok(run));
+    }
+}
+
+/// One analysis at work, seen from outside.
+pub struct Inquiry<T> {
+    pool: LocalPool,
+    desk: Rc<RefCell<Desk>>,
+    answer: Rc<RefCell<Option<T>>>,
+}
+
+impl<T: 'static> Inquiry<T> {
+    /// Starts an analysis of a suite under a budget.
+    pub fn new<F>(suite: Rc<Suite>, budget: Budget, analysis: impl FnOnce(Lab) -> F) -> Self
+    where
+        F: Future<Output = T> + 'static,
+    {
+        let pool = LocalPool::new();
+        let n_tests = suite.n_tests();
+        let desk = Rc::new(RefCell::new(Desk {
+            suite: Rc::clone(&suite),
+            budget,
+            ledger: Ledger::new(n_tests),
+            waiting: BTreeMap::new(),
+            running: BTreeMap::new(),
+            spent: Spent::default(),
+            reserved: Spent::default(),
+            put_aside: Spent::default(),
+            runs_issued: 0,
+            width: 1,
+            stopped: false,
+            culprits: BTreeMap::new(),
+        }));
+        let lab = Lab {
+            suite,
+            desk: Rc::clone(&desk),
+            account: Rc::default(),
+            questions: Rc::default(),
+            urgency: Urgency::Investigate,
+        };
+        let answer = Rc::new(RefCell::new(None));
+        let slot = Rc::clone(&answer);
+        let work = analysis(lab);
+        pool.spawner()
+            .spawn_local(async move {
+                let value = work.await;
+                slot.replace(Some(value));
+            })
+            .expect("a pool that exists takes tasks");
+        Self { pool, desk, answer }
+    }
+
+    /// The next experiments worth running, at most `room` of them. Empty means: there is nothing
+    /// to run before another observation is told, or the analysis is finished.
+    pub fn ask(&mut self, room: usize) -> Vec<Experiment> {
+        self.desk.borrow_mut().width = room.max(1);
+        loop {
+            self.pool.run_until_stalled();
+            if self.answer.borrow().is_some() {
+                return Vec::new();
+            }
+            let (experiments, refused) = self.desk.borrow_mut().issue(room);
+            if !experiments.is_empty() || !refused {
+                return experiments;
+            }
+        }
+    }
+
+    /// Takes what came back from an experiment. Observations may come in any order.
+    ///
+    /// # Panics
+    /// If no such experiment is under way, or the observation speaks of other tests than it.
+    pub fn tell(&mut self, observation: &Observation) {
+        self.desk.borrow_mut().settle(observation);
+    }
+
+    /// Grants no further experiment. The analysis then concludes from what it knows.
+    pub fn stop(&mut self) {
+        self.desk.borrow_mut().stopped = true;
+    }
+
+    /// What has been spent so far.
+    pub fn spent(&self) -> Spent {
+        self.desk.borrow().spent
+    }
+
+    /// The answer, once there is one.
+    pub fn answer(&self) -> Option<Ref<'_, T>> {
+        Ref::filter_map(self.answer.borrow(), Option::as_ref).ok()
+    }
+
+    /// Asks and tells until there is an answer: `answer_to` plays the world, for a batch at a time
+    /// of at most `width` experiments, and may answer in any order.
+    ///
+    /// # Panics
+    /// If the analysis waits although every experiment was answered: it would wait for ever.
+    pub fn drive(
+        mut self,
+        width: usize,
+        mut answer_to: impl FnMut(Vec<Experiment>) -> Vec<Observation>,
+    ) -> (T, Spent) {
+        loop {
+            let experiments = self.ask(width);
+            if let Some(answer) = self.answer.borrow_mut().take() {
+                return (answer, self.spent());
+            }
+            assert!(!experiments.is_empty(), "the analysis waits for an answer nobody owes it");
+            for observation in answer_to(experiments) {
+                self.tell(&observation);
+            }
+        }
+    }
+}
+
+/// The analysis' side: ask for runs, look at what is known.
+#[derive(Clone)]
+pub struct Lab {
+    suite: Rc<Suite>,
+    desk: Rc<RefCell<Desk>>,
+    account: Rc<RefCell<Spent>>,
+    questions: Rc<Cell<u64>>,
+    urgency: Urgency,
+}
+
+impl Lab {
+    /// The same lab for one part of the analysis: with its own account of what is spent, and its
+    /// own urgency.
+    #[must_use]
+    pub fn part(&self, urgency: Urgency) -> Self {
+        Self { account: Rc::default(), questions: Rc::default(), urgency, ..self.clone() }
+    }
+
+    /// The suite under analysis.
+    pub fn suite(&self) -> &Rc<Suite> {
+        &self.suite
+    }
+
+    /// The budget the analysis was given.
+    pub fn budget(&self) -> Budget {
+        self.desk.borrow().budget
+    }
+
+    /// All runs so far. Do not hold it over an `await`.
+    pub fn ledger(&self) -> Ref<'_, Ledger> {
+        Ref::map(self.desk.borrow(), |desk| &desk.ledger)
+    }
+
+    /// Keeps an index of all attempts of a test from now on; see [`Ledger::watch`].
+    pub fn watch(&self, test: TestIndex) {
+        self.desk.borrow_mut().ledger.watch(test);
+    }
+
+    /// What this part of the analysis has spent.
+    pub fn spent(&self) -> Spent {
+        *self.account.borrow()
+    }
+
+    /// Remembers that a target was found to depend on this test.
+    pub fn add_culprit(&self, test: TestIndex) {
+        *self.desk.borrow_mut().culprits.entry(test).or_default() += 1;
+    }
+
+    /// Tests that some target was found to depend on, those with most targets first.
+    pub fn culprits(&self) -> Vec<TestIndex> {
+        let desk = self.desk.borrow();
+        let mut culprits: Vec<TestIndex> = desk.culprits.keys().copied().collect();
+        culprits.sort_by_key(|test| (u64::MAX - desk.culprits[test], *test));
+        culprits
+    }
+
+    /// Keeps this much of the budget, beyond its first half, for investigations.
+    pub fn put_aside(&self, spent: Spent) {
+        self.desk.borrow_mut().put_aside = spent;
+    }
+
+    /// Takes note that this part of the analysis put a question.
+    pub fn count_question(&self) {
+        self.questions.set(self.questions.get() + 1);
+    }
+
+    /// How many questions this part of the analysis has put.
+    pub fn n_questions(&self) -> u64 {
+        self.questions.get()
+    }
+
+    /// How many experiments were asked for at once the last time: how far it pays to think ahead.
+    pub fn width(&self) -> usize {
+        self.desk.borrow().width
+    }
+
+    /// Asks for one plain run of an order.
+    pub async fn run(&self, order: Order) -> Result<Rc<Run>, OutOfBudget> {
+        self.run_with(order, Environment::Plain, Repetition::Once).await
+    }
+
+    /// Asks for one run of an order.
+    pub async fn run_with(
+        &self,
+        order: Order,
+        environment: Environment,
+        repetition: Repetition,
+    ) -> Result<Rc<Run>, OutOfBudget> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { order, environment, repetition, reply };
+        self.desk.borrow_mut().waiting.entry(self.urgency).or_default().push_back(request);
+        let run = answer.await.expect("the desk answers every request")?;
+        let total = self.account.borrow().plus(run.spent);
+        self.account.replace(total);
+        Ok(run)
+    }
+}

@@ -1,0 +1,286 @@
+//! Every run of a campaign, kept as evidence.
+//!
+//! The question an analysis asks again and again is "how did this target fare after exactly this
+//! prefix?". Any run answers it for every test it holds: a search that asks about a prefix which
+//! some detection run happened to start with gets its answer for nothing. And a target that passed
+//! and failed after the *same* prefix is non-deterministic beyond doubt.
+//!
+//! Indexing every attempt of every test would cost as much memory as all runs together, so only
+//! *watched* tests, those under suspicion, have an index; it is built when the suspicion arises.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use unflake_model::random::mix;
+use unflake_model::{
+    Environment, Evidence, Experiment, Observation, Order, OutcomeChange, OutcomeKind, Repetition,
+    RunId, Spent, Tally, TestIndex,
+};
+
+/// A run: what was asked for, and how each attempt ended.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The experiment's number.
+    pub id: RunId,
+    /// What was run.
+    pub order: Order,
+    /// Which open choices were made.
+    pub environment: Environment,
+    /// How often each test was run.
+    pub repetition: Repetition,
+    /// How each attempt ended, in the order of the attempts.
+    pub outcomes: Vec<OutcomeKind>,
+    /// What the run cost. Tests that were never started cost nothing.
+    pub spent: Spent,
+}
+
+impl Run {
+    /// How the last test of the order ended (its last attempt, if there were two).
+    pub fn last(&self) -> Option<OutcomeKind> {
+        self.outcomes.last().copied()
+    }
+
+    /// Every attempt: of which test, and how it ended.
+    pub fn outcomes(&self) -> impl Iterator<Item = (TestIndex, OutcomeKind)> {
+        let repeats = self.repetition.n_attempts();
+        let tests = self.order.tests().iter();
+        tests
+            .flat_map(move |test| std::iter::repeat_n(*test, repeats))
+            .zip(self.outcomes.iter().copied())
+    }
+
+    fn is_plain(&self) -> bool {
+        self.environment == Environment::Plain && self.repetition == Repetition::Once
+    }
+}
+
+/// What all plain runs say about one test.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Record {
+    /// Passes and failures.
+    pub tally: Tally,
+    /// The first run in which it passed.
+    pub passed_in: Option<RunId>,
+    /// The first run in which it failed.
+    pub failed_in: Option<RunId>,
+    first: Option<(RunId, OutcomeKind)>,
+    later: Option<(RunId, OutcomeKind)>,
+}
+
+impl Record {
+    fn add(&mut self, run: RunId, outcome: OutcomeKind) {
+        match outcome.evidence() {
+            Some(Evidence::Pass) => self.passed_in = self.passed_in.or(Some(run)),
+            Some(Evidence::Fail) => self.failed_in = self.failed_in.or(Some(run)),
+            None => (),
+        }
+        if let Some(evidence) = outcome.evidence() {
+            self.tally.add(evidence);
+        }
+        match self.first {
+            None => self.first = Some((run, outcome)),
+            Some((_, first)) if first != outcome && self.later.is_none() => {
+                self.later = Some((run, outcome));
+            }
+            Some(_) => (),
+        }
+    }
+}
+
+/// One attempt of a watched test.
+#[derive(Clone, Debug)]
+pub struct Sighting {
+    run: Rc<Run>,
+    position: usize,
+    /// How the test ended.
+    pub evidence: Evidence,
+}
+
+impl Sighting {
+    /// The tests that came before.
+    pub fn prefix(&self) -> &[TestIndex] {
+        &self.run.order.tests()[..self.position]
+    }
+
+    /// How the tests that came before ended.
+    pub fn prefix_outcomes(&self) -> &[OutcomeKind] {
+        &self.run.outcomes[..self.position]
+    }
+}
+
+/// All runs of a campaign.
+#[derive(Debug)]
+pub struct Ledger {
+    runs: BTreeMap<RunId, Rc<Run>>,
+    records: Vec<Record>,
+    process_enders: BTreeSet<TestIndex>,
+    watched: BTreeMap<TestIndex, BTreeMap<u64, Vec<Sighting>>>,
+}
+
+/// The hash of the empty prefix; a prefix grows by [`extend`].
+const EMPTY: u64 = 0;
+
+fn extend(hash: u64, test: TestIndex) -> u64 {
+    mix(hash ^ test.get() as u64)
+}
+
+impl Ledger {
+    pub(crate) fn new(n_tests: usize) -> Self {
+        Self {
+            runs: BTreeMap::new(),
+            records: vec![Record::default(); n_tests],
+            process_enders: BTreeSet::new(),
+            watched: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn record(&mut self, experiment: Experiment, observation: &Observation) -> Rc<Run> {
+        let run = Rc::new(as_run(experiment, observation));
+        if run.is_plain() {
+            for (test, outcome) in run.outcomes() {
+                if outcome != OutcomeKind::NotRun {
+                    self.records[test.get()].add(run.id, outcome);
+                }
+            }
+            index(&mut self.watched, &run, |_| true);
+        }
+        let enders = run.outcomes().filter(|(_, outcome)| outcome.ends_the_process());
+        self.process_enders.extend(enders.map(|(test, _)| test));
+        self.runs.insert(run.id, Rc::clone(&run));
+        run
+    }
+
+    /// How many tests the suite has.
+    pub fn n_tests(&self) -> usize {
+        self.records.len()
+    }
+
+    /// A run by its number.
+    pub fn run(&self, id: RunId) -> Option<&Rc<Run>> {
+        self.runs.get(&id)
+    }
+
+    /// What all plain runs say about a test.
+    pub fn of(&self, test: TestIndex) -> &Record {
+        &self.records[test.get()]
+    }
+
+    /// Starts to keep an index of all attempts of a test, past ones included.
+    pub fn watch(&mut self, test: TestIndex) {
+        if self.watched.contains_key(&test) {
+            return;
+        }
+        self.watched.insert(test, BTreeMap::new());
+        for run in self.runs.values().filter(|run| run.is_plain()) {
+            index(&mut self.watched, run, |t| t == test);
+        }
+    }
+
+    /// Whether a test was ever seen to fail in a plain run.
+    pub fn has_failed(&self, test: TestIndex) -> bool {
+        self.of(test).failed_in.is_some()
+    }
+
+    fn sightings(&self, target: TestIndex) -> &BTreeMap<u64, Vec<Sighting>> {
+        self.watched.get(&target).expect("the target of a question is watched")
+    }
+
+    /// How a watched target fared after exactly this prefix.
+    pub fn tally_after(&self, prefix: &[TestIndex], target: TestIndex) -> Tally {
+        let hash = prefix.iter().fold(EMPTY, |hash, test| extend(hash, *test));
+        let mut tally = Tally::default();
+        for sighting in self.sightings(target).get(&hash).into_iter().flatten() {
+            // The hash only finds candidates; the tests themselves decide.
+            if sighting.prefix() == prefix {
+                tally.add(sighting.evidence);
+            }
+        }
+        tally
+    }
+
+    /// How a watched target fared, one tally for each distinct prefix. (Two prefixes with the same
+    /// 64-bit hash would be taken for one; with a million runs the chance is below 1e-7.)
+    pub fn tallies(&self, target: TestIndex) -> Vec<Tally> {
+        let tally = |sightings: &Vec<Sighting>| {
+            let mut tally = Tally::default();
+            for sighting in sightings {
+                tally.add(sighting.evidence);
+            }
+            tally
+        };
+        self.sightings(target).values().map(tally).collect()
+    }
+
+    /// Whether a watched target was seen to pass and to fail after the same prefix.
+    pub fn is_non_deterministic(&self, target: TestIndex) -> bool {
+        self.tallies(target).into_iter().any(Tally::is_mixed)
+    }
+
+    /// The shortest prefix after which a watched target was seen to end like this.
+    pub fn shortest_prefix(&self, target: TestIndex, evidence: Evidence) -> Option<Vec<TestIndex>> {
+        let sightings = self.sightings(target).values().flatten();
+        sightings
+            .filter(|sighting| sighting.evidence == evidence)
+            .map(Sighting::prefix)
+            .min_by_key(|prefix| (prefix.len(), *prefix))
+            .map(<[TestIndex]>::to_vec)
+    }
+
+    /// All attempts of a watched target.
+    pub fn attempts(&self, target: TestIndex) -> impl Iterator<Item = &Sighting> {
+        self.sightings(target).values().flatten()
+    }
+
+    /// Tests that ended in different ways in plain runs, whatever that means.
+    pub fn changes(&self) -> impl Iterator<Item = OutcomeChange> {
+        self.records.iter().enumerate().filter_map(|(position, record)| {
+            let test = TestIndex::new(position);
+            Some(OutcomeChange { test, first: record.first?, later: record.later? })
+        })
+    }
+
+    /// Tests that were seen to end the process they ran in.
+    pub fn process_enders(&self) -> &BTreeSet<TestIndex> {
+        &self.process_enders
+    }
+}
+
+fn as_run(experiment: Experiment, observation: &Observation) -> Run {
+    let repeats = experiment.repetition.n_attempts();
+    assert!(
+        observation.attempts.iter().map(|attempt| attempt.test).eq(experiment
+            .order
+            .tests()
+            .iter()
+            .flat_map(|test| std::iter::repeat_n(*test, repeats))),
+        "run {:?} was answered with attempts of other tests than it asked for",
+        experiment.run
+    );
+    let outcomes: Vec<OutcomeKind> =
+        observation.attempts.iter().map(|attempt| attempt.outcome.kind()).collect();
+    let attempts = outcomes.iter().filter(|kind| **kind != OutcomeKind::NotRun).count() as u64;
+    Run {
+        id: experiment.run,
+        order: experiment.order,
+        environment: experiment.environment,
+        repetition: experiment.repetition,
+        outcomes,
+        spent: Spent { runs: 1, attempts, time: observation.duration },
+    }
+}
+
+fn index(
+    watched: &mut BTreeMap<TestIndex, BTreeMap<u64, Vec<Sighting>>>,
+    run: &Rc<Run>,
+    is_wanted: impl Fn(TestIndex) -> bool,
+) {
+    let mut hash = EMPTY;
+    for (position, (test, outcome)) in run.outcomes().enumerate() {
+        let here = watched.get_mut(&test).filter(|_| is_wanted(test));
+        if let (Some(sightings), Some(evidence)) = (here, outcome.evidence()) {
+            let run = Rc::clone(run);
+            sightings.entry(hash).or_default().push(Sighting { run, position, evidence });
+        }
+        hash = extend(hash, test);
+    }
+}

@@ -1,0 +1,219 @@
+//! From "this prefix has the effect" to "these tests have it".
+//!
+//! **One group.** Cut the prefix from the front as long as the effect stays: the first test that
+//! cannot be cut is needed. Keep it, and search what stands behind it for the next, until the kept
+//! tests have the effect by themselves. Each needed test costs about `log n` questions, however
+//! many others there are, and none of the halving tools' assumption that there is only one. The cut
+//! is searched from the target outwards (1, 4, 16 … tests), because culprits tend to be near and
+//! short prefixes are quick to run. Cutting from the front never parts a polluter from what stands
+//! between it and the target, so a cleaner in between cannot be hidden or revealed half-way.
+//!
+//! **All groups.** A group found is disabled by leaving out any one of its members; if the effect
+//! stays, another group is at work. Following each choice of member left out (Reiter's hitting-set
+//! tree) finds groups that overlap too. Bounded by [`GROUPS_MAX`].
+//!
+//! **All cleaners.** A set of tests between polluters and victim that makes the effect go away
+//! holds a cleaner; halve such sets until single tests remain. Every test named is verified by a
+//! question of its own.
+//!
+//! Limits: tests that only matter in the presence of others which were cut may be missed; what is
+//! reported was verified. An answer [`Answer::Unsure`] never removes a suspect.
+
+use std::collections::BTreeSet;
+
+use unflake_model::{Group, TestIndex};
+
+use crate::oracle::{Answer, Oracle, Stop};
+
+/// More tests than this acting together are not searched for.
+pub const GROUP_SIZE_MAX: usize = 12;
+
+/// More groups than this for one target are not searched for.
+pub const GROUPS_MAX: usize = 64;
+
+/// The next cut to try is this many times as far from the target as the last.
+const STRIDE: usize = 4;
+
+/// A minimal group of the prefix that has the effect, in order; `None` if the effect could not be
+/// traced to a group of at most [`GROUP_SIZE_MAX`] tests.
+pub async fn minimal_group(oracle: &Oracle, prefix: &[TestIndex]) -> Result<Option<Group>, Stop> {
+    let mut kept = Group::new();
+    let mut rest = prefix;
+    while oracle.ask(&kept).await? != Answer::Yes {
+        let Some(start) = last_start(oracle, &kept, rest).await? else {
+            return Ok(None);
+        };
+        if kept.len() == GROUP_SIZE_MAX {
+            return Ok(None);
+        }
+        kept.push(rest[start]);
+        rest = &rest[start + 1..];
+    }
+    let group = without_needless(oracle, kept).await?;
+    in_original_order(oracle, group).await.map(Some)
+}
+
+/// The group in the suite's own order, if it has the effect so too: of two orders that do, every
+/// machine names the same.
+async fn in_original_order(oracle: &Oracle, group: Group) -> Result<Group, Stop> {
+    let mut sorted = group.clone();
+    sorted.sort_unstable();
+    let has_effect = sorted != group && oracle.ask(&sorted).await? == Answer::Yes;
+    Ok(if has_effect { sorted } else { group })
+}
+
+/// The last position of `rest` from which on it has, behind `kept`, the effect.
+async fn last_start(
+    oracle: &Oracle,
+    kept: &[TestIndex],
+    rest: &[TestIndex],
+) -> Result<Option<usize>, Stop> {
+    let with_last = |n: usize| [kept, &rest[rest.len() - n..]].concat();
+    // Invariant: the last `low` tests do not have the effect, the last `high` have.
+    let (mut low, mut high) = (0, None);
+    let mut reach = 1;
+    while high.is_none() && low < rest.len() {
+        let mut sizes = Vec::new();
+        while sizes.len() < oracle.lab().width() && reach < rest.len() {
+            sizes.push(reach);
+            reach *= STRIDE;
+        }
+        if sizes.is_empty() {
+            // The whole prefix was seen to have the effect perhaps once, by chance: ask again.
+            return match oracle.ask_at_least(&with_last(rest.len()), 2).await? {
+                Answer::Yes => {
+                    bisect(oracle, with_last, low, rest.len()).await.map(|n| Some(rest.len() - n))
+                }
+                Answer::No | Answer::Unsure => Ok(None),
+            };
+        }
+        (low, high) = narrow(oracle, &with_last, &sizes, low).await?;
+    }
+    match high {
+        Some(high) => bisect(oracle, with_last, low, high).await.map(|n| Some(rest.len() - n)),
+        None => Ok(None),
+    }
+}
+
+/// The smallest size above `low` that has the effect, given that `high` has it.
+async fn bisect(
+    oracle: &Oracle,
+    with_last: impl Fn(usize) -> Vec<TestIndex>,
+    mut low: usize,
+    mut high: usize,
+) -> Result<usize, Stop> {
+    while low + 1 < high {
+        let n_cuts = oracle.lab().width().min(high - low - 1);
+        let sizes: Vec<usize> =
+            (1..=n_cuts).map(|i| low + (high - low) * i / (n_cuts + 1)).collect();
+        let (new_low, new_high) = narrow(oracle, &with_last, &sizes, low).await?;
+        (low, high) = (new_low, new_high.unwrap_or(high));
+    }
+    Ok(high)
+}
+
+/// Asks about ascending sizes at once; the last without the effect and the first with it.
+async fn narrow(
+    oracle: &Oracle,
+    with_last: &impl Fn(usize) -> Vec<TestIndex>,
+    sizes: &[usize],
+    low: usize,
+) -> Result<(usize, Option<usize>), Stop> {
+    let prefixes: Vec<Vec<TestIndex>> = sizes.iter().map(|n| with_last(*n)).collect();
+    let answers = oracle.ask_all(&prefixes).await?;
+    let first_yes = answers.iter().position(|answer| *answer == Answer::Yes);
+    let n_no = first_yes.unwrap_or(sizes.len());
+    Ok((sizes[..n_no].last().copied().unwrap_or(low), first_yes.map(|i| sizes[i])))
+}
+
+/// Leaves out every test that is not needed for the effect.
+async fn without_needless(oracle: &Oracle, mut group: Group) -> Result<Group, Stop> {
+    let mut position = 0;
+    while 1 < group.len() && position < group.len() {
+        let mut smaller = group.clone();
+        smaller.remove(position);
+        if oracle.ask(&smaller).await? == Answer::Yes {
+            group = smaller;
+        } else {
+            position += 1;
+        }
+    }
+    Ok(group)
+}
+
+/// Adds to `groups` every further minimal group of the universe that has the effect.
+pub async fn all_groups(
+    oracle: &Oracle,
+    universe: &[TestIndex],
+    groups: &mut Vec<Group>,
+) -> Result<(), Stop> {
+    let mut open: Vec<BTreeSet<TestIndex>> = vec![BTreeSet::new()];
+    let mut seen: BTreeSet<BTreeSet<TestIndex>> = BTreeSet::new();
+    while let Some(left_out) = open.pop() {
+        if !seen.insert(left_out.clone()) || GROUPS_MAX <= seen.len() {
+            continue;
+        }
+        let Some(group) = group_left(oracle, universe, &left_out, groups).await? else {
+            continue;
+        };
+        for member in group {
+            let mut more = left_out.clone();
+            more.insert(member);
+            open.push(more);
+        }
+    }
+    Ok(())
+}
+
+/// A group that has the effect when some tests are left out: one that is known and untouched by
+/// that, or else a new one, which is added to the known.
+async fn group_left(
+    oracle: &Oracle,
+    universe: &[TestIndex],
+    left_out: &BTreeSet<TestIndex>,
+    known: &mut Vec<Group>,
+) -> Result<Option<Group>, Stop> {
+    let untouched = |group: &&Group| group.iter().all(|test| !left_out.contains(test));
+    if let Some(group) = known.iter().find(untouched) {
+        return Ok(Some(group.clone()));
+    }
+    let left: Vec<TestIndex> =
+        universe.iter().copied().filter(|test| !left_out.contains(test)).collect();
+    if oracle.ask(&left).await? != Answer::Yes {
+        return Ok(None);
+    }
+    let group = minimal_group(oracle, &left).await?;
+    known.extend(group.clone());
+    Ok(group)
+}
+
+/// All tests of `candidates` that, run between the group and the target, make the effect go away.
+pub async fn all_cleaners(
+    oracle: &Oracle,
+    group: &[TestIndex],
+    candidates: &[TestIndex],
+) -> Result<Vec<TestIndex>, Stop> {
+    let mut cleaners = Vec::new();
+    let mut suspected: Vec<&[TestIndex]> =
+        if candidates.is_empty() { vec![] } else { vec![candidates] };
+    while !suspected.is_empty() {
+        let prefixes: Vec<Vec<TestIndex>> =
+            suspected.iter().map(|between| [group, between].concat()).collect();
+        let answers = oracle.ask_all(&prefixes).await?;
+        let mut halves = Vec::new();
+        for (between, answer) in suspected.into_iter().zip(answers) {
+            match (answer, between) {
+                // A single test that silences the target is no cleaner either.
+                (Answer::Yes, _) | (Answer::Unsure, [_]) => (),
+                (Answer::No, [cleaner]) => cleaners.push(*cleaner),
+                (Answer::No | Answer::Unsure, _) => {
+                    let (left, right) = between.split_at(between.len() / 2);
+                    halves.extend([left, right]);
+                }
+            }
+        }
+        suspected = halves;
+    }
+    cleaners.sort_unstable();
+    Ok(cleaners)
+}
