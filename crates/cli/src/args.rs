@@ -1,0 +1,147 @@
+//! What can be typed. Parsing does nothing else.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
+use unflake_orders::Strategy;
+
+const ABOUT: &str = "Finds flaky tests, says of what kind they are and on what they depend";
+
+const LONG_ABOUT: &str = "\
+Finds flaky tests, says of what kind they are and on what they depend.
+
+A test is flaky when it passes and fails on the same code. Many flaky tests depend on the order in \
+which tests run:
+
+  victim            passes alone, fails after a polluter
+  polluter          leaves behind something that makes a victim fail
+  cleaner           between polluter and victim, makes the victim pass again
+  brittle           fails alone, passes after a state-setter
+  order             distinct tests to run in one process
+  class             tests a runner keeps together: a class, a file, a module
+  pair              two tests, one directly after the other, in some order
+  class-compatible  an order that keeps every class together
+
+So the first question is which orders to run, and `unflake orders` answers it. `unflake detect` \
+and `unflake why`, which run the tests of a pytest project, come next.";
+
+const EXAMPLES: &str = "\
+Examples:
+  unflake orders --strategy tuscan --tests 4
+      every test directly after every other one, in as few orders as possible
+  unflake orders --strategy pairs --suite suite.toml
+      the same for a suite with classes, and what it costs
+  unflake orders --strategy planned --suite suite.toml --count 20 --seed 7 --format json
+      twenty full orders for a script of yours to run
+  unflake orders --orders mine.txt --classes 4,4,10,1
+      which pairs the orders of a file cover, and what they cost
+  unflake completions bash > ~/.local/share/bash-completion/completions/unflake
+
+Exit codes:
+  0  done
+  2  the command line, or a file it names, makes no sense
+  5  the output could not be written";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "unflake", version, about = ABOUT, long_about = LONG_ABOUT)]
+#[command(after_help = EXAMPLES, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands there are.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print orders to run, which pairs of tests they cover, and what they cost
+    Orders(OrdersArgs),
+    /// Print a script that completes commands and options in your shell
+    Completions(CompletionsArgs),
+}
+
+const SUITE_FILE_HELP: &str = "\
+Suite files:
+  # Classes and tests in their original order. A test is a name, or a name and its run time
+  # (1 second unless given). A class may appear again where its tests are not together.
+  [[class]]
+  name = \"tests/test_cart.py\"
+  tests = [\"test_add\", { id = \"test_checkout\", seconds = 2.5 }]";
+
+/// Options of `unflake orders`.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("source").required(true).args(["tests", "classes", "suite"]))]
+#[command(after_help = SUITE_FILE_HELP)]
+pub(crate) struct OrdersArgs {
+    /// How to choose the orders
+    #[arg(long, value_name = "NAME", default_value = "planned", value_parser = strategies())]
+    pub strategy: Strategy,
+
+    /// Take the orders from this file instead, one a line as `--format ids` prints them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "seed"])]
+    pub orders: Option<PathBuf>,
+
+    /// A suite of this many tests in one class, one second each
+    #[arg(long, value_name = "N")]
+    pub tests: Option<usize>,
+
+    /// A suite of classes of these sizes, tests numbered class by class, one second each
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    pub classes: Option<Vec<usize>>,
+
+    /// A suite file (TOML, see below)
+    #[arg(long, value_name = "FILE")]
+    pub suite: Option<PathBuf>,
+
+    /// Decides everything random: the same seed gives the same orders on every machine
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// At most this many orders [default: 20 where there is always another, else all]
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+
+    /// How long it takes to start a process, for the cost
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub start_seconds: f64,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+}
+
+fn strategies() -> impl clap::builder::TypedValueParser<Value = Strategy> {
+    let values = Strategy::ALL.map(|s| PossibleValue::new(s.name()).help(s.description()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
+}
+
+/// What `unflake orders` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The first orders and a summary, for people
+    Text,
+    /// Everything, for programs
+    Json,
+    /// One order a line, tests as numbers from 0 in their original order, and nothing else
+    Ids,
+}
+
+/// Options of `unflake completions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

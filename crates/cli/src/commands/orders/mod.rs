@@ -1,0 +1,92 @@
+//! `unflake orders`: which orders to run, which pairs they cover, and what they cost.
+
+mod print;
+mod source;
+mod summary;
+
+use std::io::{self, BufWriter, Write as _};
+use std::time::Duration;
+
+use unflake_model::{Budget, Confidence, Suite};
+use unflake_orders::cost::CostModel;
+
+use crate::args::{Format, OrdersArgs};
+use crate::exit::{Failure, note};
+use crate::suite_file;
+use source::{Origin, Source};
+
+/// How many orders of an endless strategy are printed unless told: the rounds of iDFlakies.
+const COUNT_USUAL: u64 = 20;
+
+/// More tests than any suite has; beyond this a typing error is likelier.
+const TESTS_MAX: usize = 1_000_000;
+
+/// What was asked for, checked.
+struct Settings {
+    suite: Suite,
+    origin: Origin,
+    count: u64,
+    cost_model: CostModel,
+}
+
+/// Prints the orders.
+pub(crate) fn run(args: &OrdersArgs) -> Result<(), Failure> {
+    let settings = settings(args)?;
+    let orders = Source::new(&settings.suite, &settings.origin)?;
+    if let Some(warning) = args.strategy.warning() {
+        note(&format!("warning: {warning}\n"));
+    }
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    match args.format {
+        Format::Ids => print::ids(&mut out, &settings, orders)?,
+        Format::Text => print::text(&mut out, &settings, orders)?,
+        Format::Json => print::json(&mut out, &settings, orders)?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn settings(args: &OrdersArgs) -> Result<Settings, Failure> {
+    let count = match args.count {
+        Some(count) => {
+            let budget = Budget::unlimited(Confidence::USUAL).with_runs(count);
+            budget.map_err(|e| Failure::input(format!("--count: {e}"), "try --count 20"))?;
+            count
+        }
+        None if args.orders.is_none() && args.strategy.is_endless() => COUNT_USUAL,
+        None => u64::MAX,
+    };
+    let origin = match &args.orders {
+        Some(path) => Origin::File(path.clone()),
+        None => Origin::Strategy { strategy: args.strategy, seed: args.seed },
+    };
+    let start = Duration::try_from_secs_f64(args.start_seconds).map_err(|_| {
+        let message = format!("--start-seconds: `{}` is no time span", args.start_seconds);
+        Failure::input(message, "give seconds, 0 or more")
+    })?;
+    Ok(Settings { suite: suite(args)?, origin, count, cost_model: CostModel { start } })
+}
+
+fn suite(args: &OrdersArgs) -> Result<Suite, Failure> {
+    if let Some(path) = &args.suite {
+        let hint = "`unflake orders --help` shows what a suite file looks like";
+        return suite_file::read(path).map_err(|e| Failure::input(e.to_string(), hint));
+    }
+    let (option, sizes) = match (&args.classes, args.tests) {
+        (Some(sizes), _) => ("--classes", sizes.clone()),
+        (None, n_tests) => ("--tests", vec![n_tests.unwrap_or(0)]),
+    };
+    if let Some(position) = sizes.iter().position(|size| *size == 0) {
+        let message = match option {
+            "--tests" => "--tests: a suite of `0` tests is empty".to_owned(),
+            _ => format!("--classes: class {} has `0` tests", position + 1),
+        };
+        return Err(Failure::input(message, "give 1 or more"));
+    }
+    let n_tests = sizes.iter().fold(0_usize, |sum, size| sum.saturating_add(*size));
+    if TESTS_MAX < n_tests {
+        let message = format!("{option}: `{n_tests}` tests are more than we plan for");
+        return Err(Failure::input(message, format!("at most {TESTS_MAX}")));
+    }
+    Suite::of_sizes(&sizes).map_err(|e| Failure::input(e.to_string(), "give 1 or more"))
+}

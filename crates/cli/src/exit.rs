@@ -1,0 +1,70 @@
+//! How a command ends: exit codes, and the message that explains a failure.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// What was asked for was done.
+pub(crate) const SUCCESS: u8 = 0;
+/// The command line or a file it names makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// The output could not be written.
+pub(crate) const OUTPUT: u8 = 5;
+
+/// Why a command could not do what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The input makes no sense; says which value, and what to do about it.
+    #[error("{message}")]
+    Input {
+        /// What is wrong, naming the value.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// Nobody reads our output any more, or it cannot be stored.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Failure {
+    /// Bad input, with the advice for it.
+    pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Input { message: message.into(), hint: Some(hint.into()) }
+    }
+}
+
+/// Explains a failure on stderr and turns the end of a command into its exit code.
+pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
+    let failure = match result {
+        Ok(()) => return SUCCESS.into(),
+        // The reader has seen enough (`| head`): that is no failure.
+        Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => return SUCCESS.into(),
+        Err(failure) => failure,
+    };
+    let mut text = format!("error: {failure}\n");
+    let code = match failure {
+        Failure::Input { hint, .. } => {
+            text.extend(hint.map(|hint| format!("hint: {hint}\n")));
+            USAGE
+        }
+        Failure::Output(_) => OUTPUT,
+    };
+    note(&text);
+    code.into()
+}
+
+/// Prints what clap has to say: help and version are successes, the rest is wrong usage.
+pub(crate) fn usage(message: &clap::Error) -> ExitCode {
+    let printed = message.print();
+    let is_wrong = message.use_stderr();
+    match printed {
+        Err(_) if !is_wrong => code(printed.map_err(Failure::Output)),
+        _ if is_wrong => USAGE.into(),
+        _ => SUCCESS.into(),
+    }
+}
+
+/// Writes to stderr; if even that is gone, there is nobody left to tell.
+pub(crate) fn note(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}

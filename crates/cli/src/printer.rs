@@ -1,0 +1,81 @@
+//! Fast output of many orders.
+
+use std::io::{self, Write};
+
+use unflake_model::TestIndex;
+
+/// Writes numbers below n without formatting each anew: a complete Tuscan square of 10,000 tests
+/// is 10^8 of them.
+pub(crate) struct NumberPrinter {
+    digits: Vec<u8>,
+    starts: Vec<usize>,
+    line: Vec<u8>,
+}
+
+impl NumberPrinter {
+    /// For the numbers below n.
+    pub(crate) fn new(n: usize) -> Self {
+        let mut digits = Vec::new();
+        let mut starts = vec![0];
+        for number in 0..n {
+            digits.extend_from_slice(number.to_string().as_bytes());
+            starts.push(digits.len());
+        }
+        Self { digits, starts, line: Vec::new() }
+    }
+
+    /// Writes the tests of an order, with this byte between them.
+    pub(crate) fn print(
+        &mut self,
+        out: &mut impl Write,
+        order: &[TestIndex],
+        separator: u8,
+    ) -> io::Result<()> {
+        self.line.clear();
+        for test in order {
+            let range = self.starts[test.get()]..self.starts[test.get() + 1];
+            self.line.extend_from_slice(&self.digits[range]);
+            self.line.push(separator);
+        }
+        self.line.pop();
+        out.write_all(&self.line)
+    }
+}
+
+/// A time span for people: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 05 min`.
+pub(crate) fn span(duration: std::time::Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..10 if duration.subsec_nanos() != 0 => format!("{:.1} s", duration.as_secs_f64()),
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A count with its noun.
+pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn numbers_are_separated_once() {
+        let mut out = Vec::new();
+        let order: Vec<TestIndex> = [10, 0, 7].map(TestIndex::new).to_vec();
+        let mut printer = NumberPrinter::new(11);
+        printer.print(&mut out, &order, b' ').unwrap();
+        printer.print(&mut out, &[], b' ').unwrap();
+        assert_eq!(out, b"10 0 7");
+    }
+
+    #[test]
+    fn spans_are_given_in_the_units_people_use() {
+        let spans = [0.25, 9.0, 42.4, 200.0, 7500.0].map(|s| span(Duration::from_secs_f64(s)));
+        assert_eq!(spans, ["0.2 s", "9 s", "42 s", "3 min 20 s", "2 h 05 min"]);
+    }
+}
