@@ -23,15 +23,15 @@ use futures_util::StreamExt as _;
 use futures_util::future::{join_all, try_join_all};
 use futures_util::stream;
 use unflake_model::{
-    Confidence, Dependencies, Environment, Evidence, Finding, Order, OutcomeChange, OutcomeKind,
-    Repetition, Spent, TestIndex, Verdict,
+    Cause, Confidence, Dependencies, Environment, Evidence, Finding, Order, OutcomeChange,
+    OutcomeKind, Repetition, Spent, TestIndex, Verdict,
 };
 use unflake_orders::planned::Planned;
 use unflake_orders::reverse::{ReverseAfter, ReverseAfterPass, Shown, Turn};
 use unflake_stats::plan::{rate_detectable, runs_needed};
 use unflake_stats::rate::Rate;
 
-use crate::cause::{Cause, causes};
+use crate::cause::causes;
 use crate::explain::{ALONE_CONFIRMED, Depth, explain};
 use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;

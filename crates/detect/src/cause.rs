@@ -6,17 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use unflake_model::{Finding, TestIndex};
-
-/// Findings that share a root cause.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
-    /// The tests to look at first: those most of the findings depend on, most shared first. The
-    /// flaky test itself where it depends on no other.
-    pub culprits: Vec<TestIndex>,
-    /// The flaky tests, in their original order.
-    pub tests: Vec<TestIndex>,
-}
+use unflake_model::{Cause, Finding, TestIndex};
 
 /// Parts the findings into causes, the one that explains most tests first.
 pub fn causes(findings: &[Finding]) -> Vec<Cause> {

@@ -20,11 +20,7 @@ impl Confidence {
 
     /// Checks that the value lies strictly between 0 and 1.
     pub fn new(value: f64) -> Result<Self, InvalidConfidence> {
-        if 0.0 < value && value < 1.0 {
-            Ok(Self(value))
-        } else {
-            Err(InvalidConfidence { value })
-        }
+        if 0.0 < value && value < 1.0 { Ok(Self(value)) } else { Err(InvalidConfidence { value }) }
     }
 
     /// The probability.
@@ -90,39 +86,25 @@ pub struct Spent {
 impl Budget {
     /// No limit but the confidence asked for.
     pub fn unlimited(confidence: Confidence) -> Self {
-        Self {
-            runs_max: None,
-            attempts_max: None,
-            time_max: None,
-            confidence,
-        }
+        Self { runs_max: None, attempts_max: None, time_max: None, confidence }
     }
 
     /// Limits how many orders are run.
     pub fn with_runs(self, runs_max: u64) -> Result<Self, InvalidBudget> {
         nonzero(runs_max, Limit::Runs)?;
-        Ok(Self {
-            runs_max: Some(runs_max),
-            ..self
-        })
+        Ok(Self { runs_max: Some(runs_max), ..self })
     }
 
     /// Limits how many times tests are executed.
     pub fn with_attempts(self, attempts_max: u64) -> Result<Self, InvalidBudget> {
         nonzero(attempts_max, Limit::Attempts)?;
-        Ok(Self {
-            attempts_max: Some(attempts_max),
-            ..self
-        })
+        Ok(Self { attempts_max: Some(attempts_max), ..self })
     }
 
     /// Limits the time, summed over all workers.
     pub fn with_time(self, time_max: Duration) -> Result<Self, InvalidBudget> {
         nonzero(u64::from(!time_max.is_zero()), Limit::Time)?;
-        Ok(Self {
-            time_max: Some(time_max),
-            ..self
-        })
+        Ok(Self { time_max: Some(time_max), ..self })
     }
 
     /// The same limits, each reduced to this share of itself.
@@ -159,11 +141,7 @@ impl Budget {
 }
 
 fn nonzero(value: u64, limit: Limit) -> Result<(), InvalidBudget> {
-    if value == 0 {
-        Err(InvalidBudget { limit })
-    } else {
-        Ok(())
-    }
+    if value == 0 { Err(InvalidBudget { limit }) } else { Ok(()) }
 }
 
 impl Spent {
@@ -190,10 +168,7 @@ mod tests {
             "a budget of 0 runs allows no run; give at least 1 or leave the limit out"
         );
         assert_eq!(budget.with_attempts(0).unwrap_err().limit, Limit::Attempts);
-        assert_eq!(
-            budget.with_time(Duration::ZERO).unwrap_err().limit,
-            Limit::Time
-        );
+        assert_eq!(budget.with_time(Duration::ZERO).unwrap_err().limit, Limit::Time);
         for value in [0.0, 1.0, -0.5, f64::NAN] {
             assert!(Confidence::new(value).is_err(), "{value}");
         }
@@ -202,11 +177,7 @@ mod tests {
     #[test]
     fn a_limit_binds_only_once_it_is_passed() {
         let budget = Budget::unlimited(Confidence::USUAL).with_runs(2).unwrap();
-        let spent = |runs| Spent {
-            runs,
-            attempts: 1 << 40,
-            time: Duration::MAX,
-        };
+        let spent = |runs| Spent { runs, attempts: 1 << 40, time: Duration::MAX };
         assert_eq!(budget.exceeded_by(spent(2)), None);
         assert_eq!(budget.exceeded_by(spent(3)), Some(Limit::Runs));
     }

@@ -105,3 +105,13 @@ pub struct OutcomeChange {
     /// How it ended later, and where.
     pub later: (RunId, OutcomeKind),
 }
+
+/// Findings that share a root cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// The tests to look at first: those most of the findings depend on, most shared first. The
+    /// flaky test itself where it depends on no other.
+    pub culprits: Vec<TestIndex>,
+    /// The flaky tests, in their original order.
+    pub tests: Vec<TestIndex>,
+}

@@ -41,18 +41,11 @@ impl Order {
         let mut seen_at = vec![None; n_tests];
         for (position, test) in tests.iter().enumerate() {
             let Some(slot) = seen_at.get_mut(test.get()) else {
-                return Err(InvalidOrder::Unknown {
-                    test: test.get(),
-                    n_tests,
-                });
+                return Err(InvalidOrder::Unknown { test: test.get(), n_tests });
             };
             if let Some(first) = slot.replace(position) {
                 let test = suite.id(*test).as_str().into();
-                return Err(InvalidOrder::Duplicate {
-                    test,
-                    first,
-                    second: position,
-                });
+                return Err(InvalidOrder::Duplicate { test, first, second: position });
             }
         }
         Ok(Self(tests.into()))
@@ -134,9 +127,7 @@ mod tests {
     fn a_repeated_or_unknown_test_is_refused_by_name() {
         let suite = Suite::of_sizes(&[3]).unwrap();
         assert_eq!(
-            Order::new(&suite, tests(&[1, 0, 1]))
-                .unwrap_err()
-                .to_string(),
+            Order::new(&suite, tests(&[1, 0, 1])).unwrap_err().to_string(),
             "test `1` stands in the order twice, at positions 0 and 2"
         );
         assert_eq!(
@@ -148,10 +139,7 @@ mod tests {
     #[test]
     fn truncating_keeps_the_prefix_and_the_target() {
         let order = Order::from_distinct(tests(&[2, 0, 1]));
-        assert_eq!(
-            order.truncated_at(TestIndex::new(0)).unwrap().tests(),
-            tests(&[2, 0])
-        );
+        assert_eq!(order.truncated_at(TestIndex::new(0)).unwrap().tests(), tests(&[2, 0]));
         assert_eq!(order.truncated_at(TestIndex::new(9)), None);
         assert_eq!(order.reversed().tests(), tests(&[1, 0, 2]));
     }
@@ -160,9 +148,7 @@ mod tests {
     fn class_compatible_means_contiguous_classes() {
         let suite = Suite::of_sizes(&[2, 2]).unwrap();
         let compatible = |positions: &[usize]| {
-            Order::new(&suite, tests(positions))
-                .unwrap()
-                .is_class_compatible(&suite)
+            Order::new(&suite, tests(positions)).unwrap().is_class_compatible(&suite)
         };
         assert!(compatible(&[3, 2, 0, 1]));
         assert!(compatible(&[1, 2]));

@@ -90,7 +90,6 @@ impl Outcome {
             Self::NotRun => OutcomeKind::NotRun,
         }
     }
-
 }
 
 impl OutcomeKind {
@@ -131,33 +130,13 @@ mod tests {
         let after = Duration::from_secs(1);
         let table = [
             (Outcome::Passed, Some(Evidence::Pass), false),
-            (
-                Outcome::Failed {
-                    phase: Phase::SetUp,
-                },
-                Some(Evidence::Fail),
-                false,
-            ),
-            (
-                Outcome::Failed { phase: Phase::Call },
-                Some(Evidence::Fail),
-                false,
-            ),
-            (
-                Outcome::Failed {
-                    phase: Phase::TearDown,
-                },
-                Some(Evidence::Fail),
-                false,
-            ),
+            (Outcome::Failed { phase: Phase::SetUp }, Some(Evidence::Fail), false),
+            (Outcome::Failed { phase: Phase::Call }, Some(Evidence::Fail), false),
+            (Outcome::Failed { phase: Phase::TearDown }, Some(Evidence::Fail), false),
             (Outcome::Error, Some(Evidence::Fail), false),
             (Outcome::Skipped, None, false),
             (Outcome::TimedOut { after }, Some(Evidence::Fail), true),
-            (
-                Outcome::Crashed { signal: Some(11) },
-                Some(Evidence::Fail),
-                true,
-            ),
+            (Outcome::Crashed { signal: Some(11) }, Some(Evidence::Fail), true),
             (Outcome::NotRun, None, false),
         ];
         for (outcome, evidence, ends) in table {

@@ -15,20 +15,13 @@ impl Random {
     /// The source with this seed.
     pub fn new(seed: u64) -> Self {
         let (high, low) = (mix(seed), mix(seed ^ u64::MAX));
-        Self(Pcg64::new(
-            u128::from(high) << 64 | u128::from(low),
-            u128::from(mix(high)),
-        ))
+        Self(Pcg64::new(u128::from(high) << 64 | u128::from(low), u128::from(mix(high))))
     }
 
     /// A source for one purpose: independent of the sources for all other labels of this seed, and
     /// of how much was drawn from them.
     pub fn labelled(seed: u64, labels: &[u64]) -> Self {
-        Self::new(
-            labels
-                .iter()
-                .fold(mix(seed), |state, label| mix(state ^ mix(*label))),
-        )
+        Self::new(labels.iter().fold(mix(seed), |state, label| mix(state ^ mix(*label))))
     }
 
     /// The next 64 bits.
@@ -65,11 +58,7 @@ impl Random {
 
     /// One of the items, each with the same probability; `None` if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        if items.is_empty() {
-            None
-        } else {
-            Some(&items[self.below(items.len())])
-        }
+        if items.is_empty() { None } else { Some(&items[self.below(items.len())]) }
     }
 
     /// Puts the items in one of their orders, each with the same probability (Fisher and Yates).
@@ -121,9 +110,6 @@ mod tests {
         }
         assert_eq!(counts.len(), 6);
         // Ten standard deviations of a binomial with n = 60000, p = 1/6 are 913.
-        assert!(
-            counts.values().all(|n| n.abs_diff(10_000) < 913),
-            "{counts:?}"
-        );
+        assert!(counts.values().all(|n| n.abs_diff(10_000) < 913), "{counts:?}");
     }
 }

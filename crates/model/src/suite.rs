@@ -92,11 +92,7 @@ impl SuiteBuilder {
         for (position, (id, class, duration)) in self.tests.into_iter().enumerate() {
             let test = TestIndex::new(position);
             if let Some(first) = suite.by_id.insert(id.clone(), test) {
-                return Err(InvalidSuite::Duplicate {
-                    id,
-                    first: first.get(),
-                    second: position,
-                });
+                return Err(InvalidSuite::Duplicate { id, first: first.get(), second: position });
             }
             suite.ids.push(id);
             suite.durations.push(duration);
@@ -115,10 +111,7 @@ impl Suite {
         let mut n_tests = 0_usize;
         for (class, size) in sizes.iter().enumerate() {
             for _ in 0..*size {
-                let id = n_tests
-                    .to_string()
-                    .parse()
-                    .expect("digits are a valid test id");
+                let id = n_tests.to_string().parse().expect("digits are a valid test id");
                 builder.push(&format!("class{class}"), id, Duration::from_secs(1));
                 n_tests += 1;
             }
@@ -182,10 +175,7 @@ mod tests {
 
     #[test]
     fn an_empty_suite_and_a_repeated_test_are_refused_by_name() {
-        assert_eq!(
-            SuiteBuilder::default().build().unwrap_err(),
-            InvalidSuite::Empty
-        );
+        assert_eq!(SuiteBuilder::default().build().unwrap_err(), InvalidSuite::Empty);
         let mut builder = SuiteBuilder::default();
         builder.push("a", id("a::x"), Duration::ZERO);
         builder.push("b", id("b::x"), Duration::ZERO);
@@ -203,11 +193,8 @@ mod tests {
         builder.push("b", id("b::1"), Duration::ZERO);
         builder.push("a", id("a::2"), Duration::ZERO);
         let suite = builder.build().unwrap();
-        let classes: Vec<Vec<usize>> = suite
-            .classes()
-            .iter()
-            .map(|c| c.iter().map(|t| t.get()).collect())
-            .collect();
+        let classes: Vec<Vec<usize>> =
+            suite.classes().iter().map(|c| c.iter().map(|t| t.get()).collect()).collect();
         assert_eq!(classes, [vec![0, 2], vec![1]]);
         assert_eq!(suite.class_name(suite.class_of(TestIndex::new(2))), "a");
         assert_eq!(suite.find(&id("b::1")), Some(TestIndex::new(1)));

@@ -33,10 +33,7 @@ impl FromStr for TestId {
             return Err(InvalidTestId::Empty);
         }
         match text.char_indices().find(|(_, c)| c.is_control()) {
-            Some((offset, _)) => Err(InvalidTestId::ControlCharacter {
-                text: text.into(),
-                offset,
-            }),
+            Some((offset, _)) => Err(InvalidTestId::ControlCharacter { text: text.into(), offset }),
             None => Ok(Self(text.into())),
         }
     }
@@ -104,9 +101,6 @@ mod tests {
     fn a_name_that_cannot_stand_on_one_line_is_refused_with_its_place() {
         assert_eq!("".parse::<TestId>(), Err(InvalidTestId::Empty));
         let error = "a::b\nc".parse::<TestId>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "test id `a::b\\nc` has a control character at byte 4"
-        );
+        assert_eq!(error.to_string(), "test id `a::b\\nc` has a control character at byte 4");
     }
 }
