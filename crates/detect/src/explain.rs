@@ -11,15 +11,15 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::try_join_all;
-use unflake_model::random::Random;
-use unflake_model::{CleanersOf, Dependencies, Evidence, Finding, Group, TestIndex};
+use unflake_model::{Evidence, Finding, Group, TestIndex};
 
 use crate::classify::{ERROR_OF_A_DIFFERENCE, Facts, classify};
 use crate::contrast::{Contrast, Pairs};
 use crate::hunch::ranking;
 use crate::lab::Lab;
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
-use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
+use crate::roles::{Roles, universes};
+use crate::search::minimal_group;
 
 /// How much to find out about a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,9 +47,6 @@ pub const GROUP_CONFIRMED: u64 = 25;
 /// How many likely suspects are asked about one by one before the search: two executions each.
 const LIKELY_MAX: usize = 8;
 
-/// How many random arrangements of all other tests are searched for further groups.
-const N_SHUFFLED: u64 = 4;
-
 /// Runs of one prefix after which a difference between two rates that does not show is given up.
 const CONTRAST_MAX: u64 = 100;
 
@@ -59,36 +56,9 @@ const CONTRAST_MIN: u64 = 10;
 /// What an investigation has found out so far.
 #[derive(Clone, Debug, Default)]
 struct Notes {
-    groups: Vec<Group>,
-    cleaners: Vec<CleanersOf>,
+    roles: Roles,
     confirmed: bool,
-    effect_is_failing: bool,
     difference: Option<f64>,
-}
-
-impl Notes {
-    /// Whether the groups and cleaners known predict the effect after this prefix: a group stands
-    /// in it, and none of its cleaners behind it.
-    fn explain(&self, prefix: &[TestIndex]) -> bool {
-        self.groups.iter().any(|group| {
-            let mut wanted = group.iter();
-            let mut next = wanted.next();
-            let mut is_polluted = false;
-            for test in prefix {
-                if next == Some(test) {
-                    next = wanted.next();
-                    is_polluted |= next.is_none();
-                } else if is_polluted && self.is_cleaner(group, *test) {
-                    is_polluted = false;
-                }
-            }
-            is_polluted
-        })
-    }
-
-    fn is_cleaner(&self, group: &Group, test: TestIndex) -> bool {
-        self.cleaners.iter().any(|c| c.polluters == *group && c.cleaners.contains(&test))
-    }
 }
 
 /// Finds out about one test. Never fails: what the budget does not cover is missing or not
@@ -111,17 +81,12 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
     let facts = Facts {
         alone: ledger.tally_after(&[], target),
         contexts: ledger.tallies(target),
-        group: notes.groups.first().map(|group| ledger.tally_after(group, target)),
+        group: notes.roles.groups.first().map(|group| ledger.tally_after(group, target)),
         after_all: universes(lab, target, &BTreeSet::new()).iter().map(after).collect(),
         group_confirmed: notes.confirmed,
         difference: notes.difference,
     };
     let conclusion = classify(&facts);
-    let (polluters, state_setters) = if notes.effect_is_failing {
-        (notes.groups, Vec::new())
-    } else {
-        (Vec::new(), notes.groups)
-    };
     Finding {
         test: target,
         verdict: conclusion.verdict,
@@ -130,7 +95,7 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
         tally: record.tally,
         passed_in: record.passed_in,
         failed_in: record.failed_in,
-        dependencies: Dependencies { polluters, cleaners: notes.cleaners, state_setters },
+        dependencies: notes.roles.into_dependencies(),
         questions: lab.n_questions(),
         spent: lab.spent(),
     }
@@ -147,7 +112,7 @@ async fn deterministic(
     };
     let error = lab.budget().confidence().error();
     let oracle = Oracle::new(lab.clone(), target, Manner::Deterministic { alone }, error);
-    notes.effect_is_failing = alone == Evidence::Pass;
+    notes.roles.effect_is_failing = alone == Evidence::Pass;
     let Some(context) = context_with_effect(&oracle, alone).await? else {
         return confirm_alone(&oracle).await;
     };
@@ -160,13 +125,13 @@ async fn deterministic(
     let Some(group) = group else {
         return Ok(());
     };
-    notes.groups.push(group.clone());
+    notes.roles.groups.push(group.clone());
     confirm(&oracle, &group).await?;
     notes.confirmed = true;
     for culprit in group {
         lab.add_culprit(culprit);
     }
-    roles(&oracle, depth, notes).await
+    find_roles(&oracle, depth, &mut notes.roles).await
 }
 
 /// Runs alone and after the group in turn, as often as a confirmed verdict asks for. In turn,
@@ -267,114 +232,12 @@ async fn context_with_effect(
     Ok(None)
 }
 
-/// All other tests in their original order, and reversed; without those that were seen to end the
-/// process, since nothing would be learnt behind them.
-fn universes(lab: &Lab, target: TestIndex, left_out: &BTreeSet<TestIndex>) -> [Vec<TestIndex>; 2] {
-    let ledger = lab.ledger();
-    let enders = ledger.process_enders();
-    let is_wanted =
-        |test: &TestIndex| *test != target && !left_out.contains(test) && !enders.contains(test);
-    let forwards: Vec<TestIndex> = lab.suite().tests().filter(is_wanted).collect();
-    let backwards = forwards.iter().rev().copied().collect();
-    [forwards, backwards]
-}
-
-async fn roles(oracle: &Oracle, depth: Depth, notes: &mut Notes) -> Result<(), Stop> {
+async fn find_roles(oracle: &Oracle, depth: Depth, roles: &mut Roles) -> Result<(), Stop> {
     match depth {
         Depth::Kind => Ok(()),
-        Depth::Roles => search_roles(oracle, notes).await,
-        Depth::Exhaustive => sweep_roles(oracle, notes).await,
+        Depth::Roles => roles.search(oracle).await,
+        Depth::Exhaustive => roles.sweep(oracle).await,
     }
-}
-
-/// Groups, as far as cleaners do not hide them; cleaners, between known polluters only; then, with
-/// all these cleaners left out, groups again; until nothing new turns up.
-async fn search_roles(oracle: &Oracle, notes: &mut Notes) -> Result<(), Stop> {
-    loop {
-        let n_groups = notes.groups.len();
-        groups_of_past_runs(oracle, notes).await?;
-        let cleaners = notes.cleaners.iter().flat_map(|c| c.cleaners.iter().copied()).collect();
-        for universe in arrangements(oracle, &cleaners) {
-            all_groups(oracle, &universe, &mut notes.groups).await?;
-        }
-        let is_new = n_groups < notes.groups.len();
-        if !notes.effect_is_failing || !is_new && n_groups == notes.cleaners.len() {
-            return Ok(());
-        }
-        find_cleaners(oracle, notes).await?;
-    }
-}
-
-/// Past runs that showed the effect although no known group explains it hold another group.
-async fn groups_of_past_runs(oracle: &Oracle, notes: &mut Notes) -> Result<(), Stop> {
-    let effect = if notes.effect_is_failing { Evidence::Fail } else { Evidence::Pass };
-    while notes.groups.len() < GROUPS_MAX {
-        let riddle = {
-            let ledger = oracle.lab().ledger();
-            let mut effects = ledger.attempts(oracle.target()).filter(|a| a.evidence == effect);
-            effects.find(|a| !notes.explain(a.prefix())).map(|a| a.prefix().to_vec())
-        };
-        let Some(prefix) = riddle else {
-            return Ok(());
-        };
-        match minimal_group(oracle, &prefix).await? {
-            Some(group) if !notes.groups.contains(&group) => notes.groups.push(group),
-            // Chance, or more than groups and cleaners can describe.
-            _ => return Ok(()),
-        }
-    }
-    Ok(())
-}
-
-/// Everything but some tests, in several arrangements: a polluter that a cleaner hides in one of
-/// them is unlikely to be hidden in all.
-fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> Vec<Vec<TestIndex>> {
-    let [forwards, backwards] = universes(oracle.lab(), oracle.target(), left_out);
-    let shuffled = |number| {
-        let mut tests = forwards.clone();
-        Random::labelled(oracle.target().get() as u64, &[number]).shuffle(&mut tests);
-        tests
-    };
-    let shuffled: Vec<Vec<TestIndex>> = (0..N_SHUFFLED).map(shuffled).collect();
-    [vec![forwards, backwards], shuffled].concat()
-}
-
-/// The cleaners of every group, searched among all tests that are not known to pollute.
-async fn find_cleaners(oracle: &Oracle, notes: &mut Notes) -> Result<(), Stop> {
-    let polluters: BTreeSet<TestIndex> = notes.groups.iter().flatten().copied().collect();
-    let [candidates, _] = universes(oracle.lab(), oracle.target(), &polluters);
-    notes.cleaners.clear();
-    for group in &notes.groups {
-        let cleaners = all_cleaners(oracle, group, &candidates).await?;
-        notes.cleaners.push(CleanersOf { polluters: group.clone(), cleaners });
-    }
-    Ok(())
-}
-
-/// The one-by-one procedure of spec 2.3: every single test as polluter or state-setter, then, for
-/// each polluter, every other test as its cleaner.
-async fn sweep_roles(oracle: &Oracle, notes: &mut Notes) -> Result<(), Stop> {
-    let [others, _] = universes(oracle.lab(), oracle.target(), &BTreeSet::new());
-    let pairs: Vec<Group> = others.iter().map(|test| vec![*test]).collect();
-    let answers = oracle.ask_all(&pairs).await?;
-    for (pair, answer) in pairs.into_iter().zip(answers) {
-        if answer == Answer::Yes && !notes.groups.contains(&pair) {
-            notes.groups.push(pair);
-        }
-    }
-    if !notes.effect_is_failing {
-        return Ok(());
-    }
-    for group in notes.groups.clone() {
-        let between = others.iter().filter(|test| !group.contains(test));
-        let triples: Vec<Vec<TestIndex>> =
-            between.map(|test| [group.as_slice(), &[*test]].concat()).collect();
-        let answers = oracle.ask_all(&triples).await?;
-        let cleaners = triples.iter().zip(answers).filter(|(_, answer)| *answer == Answer::No);
-        let cleaners = cleaners.filter_map(|(triple, _)| triple.last().copied()).collect();
-        notes.cleaners.push(CleanersOf { polluters: group, cleaners });
-    }
-    Ok(())
 }
 
 /// The search for a target that passes and fails at random: which prefix changes how often?
@@ -388,7 +251,7 @@ async fn noisy(lab: &Lab, target: TestIndex, depth: Depth, notes: &mut Notes) ->
     };
     notes.difference = Some(contrast.p_value);
     let manner = Manner::Noisy { without: contrast.without, with: contrast.with };
-    notes.effect_is_failing = contrast.without < contrast.with;
+    notes.roles.effect_is_failing = contrast.without < contrast.with;
     let oracle = Oracle::new(lab.clone(), target, manner, error);
     let Some(group) = minimal_group(&oracle, &contrast.prefix).await? else {
         return Ok(());
@@ -397,9 +260,9 @@ async fn noisy(lab: &Lab, target: TestIndex, depth: Depth, notes: &mut Notes) ->
     if first_contrast(&mut pairs, GROUP_CONFIRMED).await?.is_none() {
         return Ok(());
     }
-    notes.groups.push(group);
+    notes.roles.groups.push(group);
     notes.confirmed = true;
-    roles(&oracle, depth, notes).await
+    find_roles(&oracle, depth, &mut notes.roles).await
 }
 
 /// A prefix after which the target fails at another rate than alone: all other tests, forwards or

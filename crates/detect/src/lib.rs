@@ -31,6 +31,7 @@ pub mod idflakies;
 mod lab;
 pub mod ledger;
 pub mod oracle;
+mod roles;
 pub mod search;
 
 pub use lab::{Inquiry, Lab, OutOfBudget, Urgency};

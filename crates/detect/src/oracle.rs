@@ -98,6 +98,11 @@ impl Oracle {
         &self.lab
     }
 
+    /// Whether the target is taken for deterministic, so that every run is proof.
+    pub fn is_deterministic(&self) -> bool {
+        matches!(self.manner, Manner::Deterministic { .. })
+    }
+
     /// Whether the prefix has the effect.
     pub async fn ask(&self, prefix: &[TestIndex]) -> Result<Answer, Stop> {
         self.ask_at_least(prefix, 1).await

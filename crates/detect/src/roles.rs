@@ -1,0 +1,168 @@
+//! Who plays which part around a target: all groups that have the effect, all cleaners.
+//!
+//! Two ways. [`Roles::search`] asks few questions and may miss a group that cleaners hide in every
+//! arrangement it looks at and in every run so far. [`Roles::sweep`] asks about every single test,
+//! as the literature does.
+
+use std::collections::BTreeSet;
+
+use unflake_model::random::Random;
+use unflake_model::{CleanersOf, Dependencies, Evidence, Group, TestIndex};
+
+use crate::lab::Lab;
+use crate::oracle::{Answer, Oracle, Stop};
+use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
+
+/// How many random arrangements of all other tests are searched for further groups.
+const N_SHUFFLED: u64 = 4;
+
+/// What is known about the tests a target depends on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roles {
+    /// Groups that have the effect: polluters of a victim, state-setters of a brittle.
+    pub(crate) groups: Vec<Group>,
+    /// The cleaners of each group, as far as they were searched.
+    pub(crate) cleaners: Vec<CleanersOf>,
+    /// Whether the effect is that the target fails.
+    pub(crate) effect_is_failing: bool,
+}
+
+impl Roles {
+    pub(crate) fn into_dependencies(self) -> Dependencies {
+        let (polluters, state_setters) =
+            if self.effect_is_failing { (self.groups, vec![]) } else { (vec![], self.groups) };
+        Dependencies { polluters, cleaners: self.cleaners, state_setters }
+    }
+
+    /// Whether the groups and cleaners known predict the effect after this prefix: a group stands
+    /// in it, and none of its cleaners behind it.
+    fn explains(&self, prefix: &[TestIndex]) -> bool {
+        self.groups.iter().any(|group| {
+            let mut wanted = group.iter();
+            let mut next = wanted.next();
+            let mut is_polluted = false;
+            for test in prefix {
+                if next == Some(test) {
+                    next = wanted.next();
+                    is_polluted |= next.is_none();
+                } else if is_polluted && self.is_cleaner(group, *test) {
+                    is_polluted = false;
+                }
+            }
+            is_polluted
+        })
+    }
+
+    fn is_cleaner(&self, group: &Group, test: TestIndex) -> bool {
+        self.cleaners.iter().any(|c| c.polluters == *group && c.cleaners.contains(&test))
+    }
+
+    /// Groups, as far as cleaners do not hide them; cleaners, between known polluters only; then,
+    /// with all these cleaners left out, groups again; until nothing new turns up.
+    pub(crate) async fn search(&mut self, oracle: &Oracle) -> Result<(), Stop> {
+        loop {
+            let n_groups = self.groups.len();
+            if oracle.is_deterministic() {
+                self.explain_past_runs(oracle).await?;
+            }
+            let cleaners = self.cleaners.iter().flat_map(|c| c.cleaners.iter().copied()).collect();
+            for universe in arrangements(oracle, &cleaners) {
+                all_groups(oracle, &universe, &mut self.groups).await?;
+            }
+            let is_new = n_groups < self.groups.len();
+            if !self.effect_is_failing || !is_new && n_groups == self.cleaners.len() {
+                return Ok(());
+            }
+            self.find_cleaners(oracle).await?;
+        }
+    }
+
+    /// Past runs that showed the effect although no known group explains it hold another group.
+    async fn explain_past_runs(&mut self, oracle: &Oracle) -> Result<(), Stop> {
+        let effect = if self.effect_is_failing { Evidence::Fail } else { Evidence::Pass };
+        while self.groups.len() < GROUPS_MAX {
+            let riddle = {
+                let ledger = oracle.lab().ledger();
+                let mut effects = ledger.attempts(oracle.target()).filter(|a| a.evidence == effect);
+                effects.find(|a| !self.explains(a.prefix())).map(|a| a.prefix().to_vec())
+            };
+            let Some(prefix) = riddle else {
+                return Ok(());
+            };
+            match minimal_group(oracle, &prefix).await? {
+                Some(group) if !self.groups.contains(&group) => self.groups.push(group),
+                // Chance, or more than groups and cleaners can describe.
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The cleaners of every group, searched among all tests that are not known to pollute.
+    async fn find_cleaners(&mut self, oracle: &Oracle) -> Result<(), Stop> {
+        let polluters: BTreeSet<TestIndex> = self.groups.iter().flatten().copied().collect();
+        let [candidates, _] = universes(oracle.lab(), oracle.target(), &polluters);
+        self.cleaners.clear();
+        for group in &self.groups {
+            let cleaners = all_cleaners(oracle, group, &candidates).await?;
+            self.cleaners.push(CleanersOf { polluters: group.clone(), cleaners });
+        }
+        Ok(())
+    }
+
+    /// The one-by-one procedure of spec 2.3: every single test as polluter or state-setter, then,
+    /// for each polluter, every other test as its cleaner.
+    pub(crate) async fn sweep(&mut self, oracle: &Oracle) -> Result<(), Stop> {
+        let suite = oracle.lab().suite();
+        let others: Vec<TestIndex> = suite.tests().filter(|t| *t != oracle.target()).collect();
+        let pairs: Vec<Group> = others.iter().map(|test| vec![*test]).collect();
+        let answers = oracle.ask_all(&pairs).await?;
+        for (pair, answer) in pairs.into_iter().zip(answers) {
+            if answer == Answer::Yes && !self.groups.contains(&pair) {
+                self.groups.push(pair);
+            }
+        }
+        if !self.effect_is_failing {
+            return Ok(());
+        }
+        for group in self.groups.clone() {
+            let between = others.iter().filter(|test| !group.contains(test));
+            let triples: Vec<Vec<TestIndex>> =
+                between.map(|test| [group.as_slice(), &[*test]].concat()).collect();
+            let answers = oracle.ask_all(&triples).await?;
+            let cleaners = triples.iter().zip(answers).filter(|(_, answer)| *answer == Answer::No);
+            let cleaners = cleaners.filter_map(|(triple, _)| triple.last().copied()).collect();
+            self.cleaners.push(CleanersOf { polluters: group, cleaners });
+        }
+        Ok(())
+    }
+}
+
+/// Everything but some tests, in several arrangements: a polluter that a cleaner hides in one of
+/// them is unlikely to be hidden in all.
+fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> Vec<Vec<TestIndex>> {
+    let [forwards, backwards] = universes(oracle.lab(), oracle.target(), left_out);
+    let shuffled = |number| {
+        let mut tests = forwards.clone();
+        Random::labelled(oracle.target().get() as u64, &[number]).shuffle(&mut tests);
+        tests
+    };
+    let shuffled: Vec<Vec<TestIndex>> = (0..N_SHUFFLED).map(shuffled).collect();
+    [vec![forwards, backwards], shuffled].concat()
+}
+
+/// All other tests in their original order, and reversed; without those that were seen to end the
+/// process, since nothing would be learnt behind them.
+pub(crate) fn universes(
+    lab: &Lab,
+    target: TestIndex,
+    left_out: &BTreeSet<TestIndex>,
+) -> [Vec<TestIndex>; 2] {
+    let ledger = lab.ledger();
+    let enders = ledger.process_enders();
+    let is_wanted =
+        |test: &TestIndex| *test != target && !left_out.contains(test) && !enders.contains(test);
+    let forwards: Vec<TestIndex> = lab.suite().tests().filter(is_wanted).collect();
+    let backwards = forwards.iter().rev().copied().collect();
+    [forwards, backwards]
+}
