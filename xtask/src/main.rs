@@ -1,2 +1,53 @@
-//! Chores of the project.
-fn main() {}
+//! Chores of the project: checks, simulations, quality reports. Run as `cargo xtask <chore>`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to a terminal")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod ci;
+mod quality;
+mod sim;
+mod table;
+mod tidy;
+
+/// Chores of the unflake project.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Everything CI checks: formatting, lints, tidiness, tests, documentation.
+    Ci,
+    /// House rules that no lint knows: file lengths, crate directions, leftovers.
+    Tidy,
+    /// Detection on simulated suites with planted truth: precision, recall, cost.
+    Sim(sim::Args),
+    /// Our statistics against public data.
+    Quality {
+        /// The folder with the data files.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Args::parse().chore {
+        Chore::Ci => ci::run(),
+        Chore::Tidy => tidy::run(),
+        Chore::Sim(args) => sim::run(&args),
+        Chore::Quality { data } => quality::run(&data),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

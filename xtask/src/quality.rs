@@ -1,0 +1,32 @@
+//! `cargo xtask quality`: our statistics against what others measured and published.
+//!
+//! One module per data file, each ending in tables that set our numbers beside the published ones.
+//! Only one comparison can be wrong in a way that is our fault: p-values of the same test on the
+//! same counts. Where one disagrees the chore fails. Everything else differs for reasons in the
+//! data (fewer projects, another selection of tests), and the report says which.
+
+use std::path::Path;
+
+mod dependencies_java;
+mod printed;
+mod read;
+mod rerun_counts_python;
+mod rerun_rates_java;
+mod summary;
+
+/// For everything that is sampled or resampled here.
+const SEED: u64 = 2021;
+
+/// Prints all reports on the data files in this folder. A file that cannot be used does not keep
+/// the others from being reported.
+pub(crate) fn run(data: &Path) -> Result<(), String> {
+    let reports =
+        [rerun_rates_java::report, rerun_counts_python::report, dependencies_java::report];
+    let faults: Vec<String> = reports.iter().filter_map(|report| report(data).err()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n       ")) }
+}
+
+/// Says what follows.
+fn headline(text: &str) {
+    println!("\n{text}\n{}", "=".repeat(text.chars().count()));
+}

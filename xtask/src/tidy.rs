@@ -1,0 +1,150 @@
+//! `cargo xtask tidy`: house rules that no lint knows.
+//!
+//! | rule | why |
+//! |---|---|
+//! | files stay below [`LINES_MAX`] lines, lines below [`COLUMNS_MAX`] columns | one sitting, one screen |
+//! | no leftovers ([`LEFTOVERS`]) | a stub is never done |
+//! | crates depend downwards only ([`LAYERS`]) | analyses cannot come to do I/O by accident |
+//! | every crate stands in ARCHITECTURE.md | the map is true |
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LINES_MAX: usize = 900;
+const COLUMNS_MAX: usize = 100;
+
+/// Words that mean "not finished". Spelled so that this file does not find itself.
+const LEFTOVERS: [&str; 6] = [
+    concat!("to", "do!("),
+    concat!("unimpl", "emented!("),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("#[ig", "nore"),
+    concat!("d", "bg!("),
+];
+
+/// From the bottom up. A crate may use crates of lower layers only; the last may use all.
+const LAYERS: [&[&str]; 4] = [
+    &["unflake-model"],
+    &["unflake-stats", "unflake-orders", "unflake-sim"],
+    &["unflake-detect"],
+    &["unflake", "xtask"],
+];
+
+pub(crate) fn run() -> Result<(), String> {
+    println!("\n==> cargo xtask tidy");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace");
+    let mut faults = Vec::new();
+    for file in files(root, "rs")? {
+        faults.extend(check_source(&file, &read(&file)?));
+    }
+    let architecture = read(&root.join("ARCHITECTURE.md"))?;
+    for manifest in manifests(root)? {
+        faults.extend(check_manifest(&read(&manifest)?, &architecture)?);
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n       ")) }
+}
+
+fn check_source(path: &Path, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let n_lines = text.lines().count();
+    if LINES_MAX < n_lines {
+        faults.push(format!("{}: {n_lines} lines, at most {LINES_MAX}", path.display()));
+    }
+    for (number, line) in (1..).zip(text.lines()) {
+        let at = format!("{}:{number}", path.display());
+        if COLUMNS_MAX < line.chars().count() && !line.contains("://") {
+            faults.push(format!("{at}: longer than {COLUMNS_MAX} columns"));
+        }
+        for word in LEFTOVERS.iter().filter(|word| line.contains(**word)) {
+            faults.push(format!("{at}: `{word}` is left over"));
+        }
+    }
+    faults
+}
+
+fn check_manifest(text: &str, architecture: &str) -> Result<Vec<String>, String> {
+    let manifest: toml::Table =
+        text.parse().map_err(|error| format!("a Cargo.toml cannot be read: {error}"))?;
+    let name = manifest
+        .get("package")
+        .and_then(|package| package.get("name"))
+        .and_then(toml::Value::as_str)
+        .ok_or("a Cargo.toml has no package name")?;
+    let Some(layer) = layer_of(name) else {
+        return Ok(vec![format!("crate `{name}` has no layer; give it one in xtask/src/tidy.rs")]);
+    };
+    let mut faults = Vec::new();
+    if !architecture.contains(&format!("`{}`", name.trim_start_matches("unflake-"))) {
+        faults.push(format!("ARCHITECTURE.md does not mention crate `{name}`"));
+    }
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    for used in dependencies.into_iter().flat_map(toml::Table::keys) {
+        if layer_of(used).is_some_and(|used_layer| layer <= used_layer) {
+            faults.push(format!("crate `{name}` uses `{used}`, which is not below it"));
+        }
+    }
+    Ok(faults)
+}
+
+fn layer_of(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|crates| crates.contains(&name))
+}
+
+fn manifests(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut manifests = vec![root.join("xtask/Cargo.toml")];
+    for entry in list(&root.join("crates"))? {
+        manifests.push(entry.join("Cargo.toml"));
+    }
+    Ok(manifests)
+}
+
+/// All files with this ending that are ours: under `crates` and `xtask`.
+fn files(root: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut open = vec![root.join("crates"), root.join("xtask")];
+    while let Some(folder) = open.pop() {
+        for path in list(&folder)? {
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn list(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let fault = |error| format!("failed to list `{}`: {error}", folder.display());
+    let entries = fs::read_dir(folder).map_err(fault)?;
+    entries.map(|entry| entry.map(|e| e.path()).map_err(fault)).collect()
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path)
+        .map_err(|error| format!("failed to read `{}`: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_and_long_lines_are_found_where_they_stand() {
+        let text = format!("fn f() {{\n    {}\n}}\n// {}\n", LEFTOVERS[0], "x".repeat(100));
+        let faults = check_source(Path::new("a.rs"), &text);
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].starts_with("a.rs:2: "), "{faults:?}");
+        assert!(faults[1].starts_with("a.rs:4: "), "{faults:?}");
+    }
+
+    #[test]
+    fn a_crate_that_looks_up_is_found() {
+        let manifest = "[package]\nname = \"unflake-model\"\n[dependencies]\nunflake-detect = {}\n";
+        let faults = check_manifest(manifest, "`model`").unwrap();
+        assert_eq!(faults, ["crate `unflake-model` uses `unflake-detect`, which is not below it"]);
+        assert_eq!(check_manifest(manifest, "").unwrap().len(), 2);
+    }
+}
