@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::{join_all, try_join, try_join_all};
 use futures_util::stream;
 use unflake_model::{
     Cause, Confidence, Dependencies, Environment, Evidence, Finding, Order, OutcomeChange,
@@ -143,7 +143,9 @@ impl Campaign {
         while self.set_up.tries < self.settings.tries.max(1) {
             let runs = self.run_orders(&[Order::original(self.lab.suite())]).await?;
             self.set_up.tries += 1;
-            self.set_up.failing = runs.iter().flat_map(|(run, _)| failures(run)).collect();
+            let runs = runs.iter().flat_map(|(runs, _)| runs);
+            self.set_up.failing = runs.flat_map(|run| failures(run)).collect();
+            self.set_up.failing.sort_unstable();
             if self.set_up.failing.is_empty() {
                 break;
             }
@@ -152,22 +154,46 @@ impl Campaign {
     }
 
     /// Runs orders at once and puts under suspicion what they show.
-    async fn run_orders(&mut self, orders: &[Order]) -> Result<Vec<(Rc<Run>, Shown)>, OutOfBudget> {
-        let runs =
-            try_join_all(orders.iter().map(|order| self.explore.run(self.enders_last(order))))
-                .await?;
-        self.n_orders += runs.len() as u64;
+    async fn run_orders(
+        &mut self,
+        orders: &[Order],
+    ) -> Result<Vec<(Vec<Rc<Run>>, Shown)>, OutOfBudget> {
+        let whole =
+            |order: &Order| self.run_whole(order.clone(), Environment::Plain, Repetition::Once);
+        let all = try_join_all(orders.iter().map(whole)).await?;
+        self.n_orders += all.len() as u64;
         let mut shown = Vec::new();
-        for run in runs {
+        for (order, runs) in orders.iter().zip(all) {
             let n_suspects = self.suspects.len();
-            self.suspect_all(run.order.tests());
+            self.suspect_all(order.tests());
             let is_new = n_suspects < self.suspects.len();
-            shown.push((run, if is_new { Shown::SomethingNew } else { Shown::NothingNew }));
+            shown.push((runs, if is_new { Shown::SomethingNew } else { Shown::NothingNew }));
         }
         if N_ORDERS_RIPE <= self.n_orders {
             self.examine_suspects().await;
         }
         Ok(shown)
+    }
+
+    /// Runs every test of an order: those that a crash or a timeout cut off, in a process of their
+    /// own. Each run makes at least one attempt, so there is an end to it.
+    async fn run_whole(
+        &self,
+        order: Order,
+        environment: Environment,
+        repetition: Repetition,
+    ) -> Result<Vec<Rc<Run>>, OutOfBudget> {
+        let mut runs: Vec<Rc<Run>> = Vec::new();
+        let mut rest = self.enders_last(&order);
+        while !rest.is_empty() {
+            let run = self.explore.run_with(rest, environment, repetition).await?;
+            let is_not_run = |(test, outcome)| (outcome == OutcomeKind::NotRun).then_some(test);
+            let mut not_run: Vec<TestIndex> = run.outcomes().filter_map(is_not_run).collect();
+            not_run.dedup();
+            rest = Order::from_distinct(not_run);
+            runs.push(run);
+        }
+        Ok(runs)
     }
 
     /// Moves tests that end the process to the end, so that they cost one order its tail only once.
@@ -228,9 +254,10 @@ impl Campaign {
 
     /// Step 4: a test whose second attempt failed where its first passed.
     async fn repeat_each(&mut self) -> Result<(), OutOfBudget> {
-        let order = self.enders_last(&Order::original(self.lab.suite()));
-        let run = self.explore.run_with(order, Environment::Plain, Repetition::Twice).await?;
-        let attempts: Vec<(TestIndex, OutcomeKind)> = run.outcomes().collect();
+        let order = Order::original(self.lab.suite());
+        let runs = self.run_whole(order, Environment::Plain, Repetition::Twice).await?;
+        let attempts: Vec<(TestIndex, OutcomeKind)> =
+            runs.iter().flat_map(|run| run.outcomes()).collect();
         let spoiled =
             attempts.chunks_exact(2).filter(|pair| passes_then_fails(pair[0].1, pair[1].1));
         let confirm = |test| confirm_non_idempotent(self.lab.part(Urgency::Investigate), test);
@@ -242,10 +269,12 @@ impl Campaign {
     /// Step 5: a test that fails under perturbed choices only.
     async fn perturb(&mut self) -> Result<(), OutOfBudget> {
         for seed in 0..self.settings.perturbed_runs {
-            let order = self.enders_last(&Order::original(self.lab.suite()));
+            let order = Order::original(self.lab.suite());
             let environment = Environment::Perturbed { seed };
-            let run = self.explore.run_with(order, environment, Repetition::Once).await?;
-            let new: Vec<TestIndex> = failures(&run)
+            let runs = self.run_whole(order, environment, Repetition::Once).await?;
+            let new: Vec<TestIndex> = runs
+                .iter()
+                .flat_map(|run| failures(run))
                 .filter(|test| !self.lab.ledger().has_failed(*test))
                 .filter(|test| self.other_findings.iter().all(|finding| finding.test != *test))
                 .collect();
@@ -313,35 +342,48 @@ fn passes_then_fails(first: OutcomeKind, second: OutcomeKind) -> bool {
 async fn confirm_non_idempotent(lab: Lab, test: TestIndex) -> Option<Finding> {
     let order = Order::from_distinct([test]);
     let run = |_| lab.run_with(order.clone(), Environment::Plain, Repetition::Twice);
-    let runs = try_join_all((0..ALONE_CONFIRMED).map(run)).await.ok()?;
     let is_so = |run: &Rc<Run>| passes_then_fails(run.outcomes[0], run.outcomes[1]);
-    if runs.iter().all(is_so) { Some(confirmed(&lab, test, Verdict::Nio)) } else { None }
+    let Ok(runs) = try_join_all((0..ALONE_CONFIRMED).map(run)).await else {
+        return Some(finding(&lab, test, Verdict::Nio, Confirmed::No));
+    };
+    runs.iter().all(is_so).then(|| finding(&lab, test, Verdict::Nio, Confirmed::Yes))
 }
 
 /// Implementation-dependent, if it fails under these choices every time and else never, alone.
 async fn confirm_id(lab: Lab, test: TestIndex, environment: Environment) -> Option<Finding> {
     let order = Order::from_distinct([test]);
-    let all_end = async |environment, evidence| {
-        let run = |_| lab.run_with(order.clone(), environment, Repetition::Once);
-        let runs = try_join_all((0..ALONE_CONFIRMED).map(run)).await?;
-        let ended = |run: &Rc<Run>| run.last().and_then(OutcomeKind::evidence);
-        Ok::<bool, OutOfBudget>(runs.iter().all(|run| ended(run) == Some(evidence)))
-    };
-    let is_id = all_end(environment, Evidence::Fail).await.ok()?
-        && all_end(Environment::Plain, Evidence::Pass).await.ok()?;
-    if is_id { Some(confirmed(&lab, test, Verdict::Id)) } else { None }
+    let run = |environment| lab.run_with(order.clone(), environment, Repetition::Once);
+    let ends = |run: &Rc<Run>| run.last().and_then(OutcomeKind::evidence);
+    for _ in 0..ALONE_CONFIRMED {
+        // In turn, because failures come in bursts.
+        let Ok((perturbed, plain)) = try_join(run(environment), run(Environment::Plain)).await
+        else {
+            return Some(finding(&lab, test, Verdict::Id, Confirmed::No));
+        };
+        if (ends(&perturbed), ends(&plain)) != (Some(Evidence::Fail), Some(Evidence::Pass)) {
+            return None;
+        }
+    }
+    Some(finding(&lab, test, Verdict::Id, Confirmed::Yes))
 }
 
-fn confirmed(lab: &Lab, test: TestIndex, verdict: Verdict) -> Finding {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Confirmed {
+    Yes,
+    No,
+}
+
+fn finding(lab: &Lab, test: TestIndex, verdict: Verdict, confirmed: Confirmed) -> Finding {
     let record = *lab.ledger().of(test);
     // Passing and failing at one and the same rate, a test shows ten of each with at most this
     // probability; see `classify`.
-    let error = 0.5_f64.powi(20);
+    let sure = Confidence::new(1.0 - 0.5_f64.powi(20)).ok();
+    let is_confirmed = confirmed == Confirmed::Yes;
     Finding {
         test,
         verdict,
-        confirmed: true,
-        confidence: Confidence::new(1.0 - error).ok(),
+        confirmed: is_confirmed,
+        confidence: sure.filter(|_| is_confirmed),
         tally: record.tally,
         passed_in: record.passed_in,
         failed_in: record.failed_in,

@@ -42,7 +42,11 @@ pub async fn categorise(lab: Lab, test: TestIndex, n_runs: u64) -> Result<Verdic
 }
 
 fn always_or_nod(tally: Tally, always: Verdict) -> Verdict {
-    if tally.failures == tally.attempts { always } else { Verdict::NodUndecided }
+    match tally {
+        Tally { attempts: 0, .. } => Verdict::InsufficientEvidence,
+        Tally { failures, attempts } if failures == attempts => always,
+        _ => Verdict::NodUndecided,
+    }
 }
 
 /// Step 2: the first seed under which the test fails.

@@ -3,25 +3,27 @@
 //! | # | same prefix, both outcomes | alone | in other contexts | verdict |
 //! |---|---|---|---|---|
 //! | 1 | never seen | | | insufficient evidence |
-//! | 2 | yes | | rates differ | NDOD |
+//! | 2 | yes | | rates differ | NDOD, confirmed |
 //! | 3 | yes | | rates alike after all other tests, both ways | NDOI |
-//! | 4 | yes | | neither shown | NOD undecided |
+//! | 4 | yes | | neither shown | NOD undecided, confirmed |
 //! | 5 | no | passes | fails, group confirmed | OD victim, confirmed |
 //! | 6 | no | fails | passes, group confirmed | OD brittle, confirmed |
-//! | 7 | no | passes | fails, reproduced | OD victim, not confirmed |
-//! | 8 | no | fails | passes, reproduced | OD brittle, not confirmed |
+//! | 7 | no | passes | fails, reproduced | OD victim |
+//! | 8 | no | fails | passes, reproduced | OD brittle |
 //! | 9 | no | not run | passes and fails, both reproduced | OD of unknown role |
 //! | 10 | no | passes or not run | only passes | not flaky |
 //! | 11 | no | fails or not run | only fails | always failing |
-//! | 12 | no | | anything else | insufficient evidence |
+//! | 12 | no | | anything else, or questions left open | insufficient evidence |
 //!
 //! Rows 2 and 3 rest on statistics. *Differ*: runs alone and after some prefix, made in turn,
 //! disagree too unevenly for chance ([`ERROR_OF_A_DIFFERENCE`]). Tests that take runs for
 //! independent are not asked: failures come in bursts, and a burst that hits one context looks like
 //! a difference between contexts. *Alike*: the test was run often after all other tests, forwards
 //! and backwards (so that every single one came before it), and the difference to alone lies within
-//! [`MARGIN`]. A high p-value is no proof of independence. Row 3 is confirmed only where the
-//! interval holds at [`SURE`]; at the usual confidence it is a verdict that says how sure it is.
+//! [`MARGIN`]. A high p-value is no proof of independence.
+//!
+//! Rows 3, 10 and 11 say what was not seen. They are never confirmed: some order that was not tried
+//! may show it. Their evidence is the number of attempts behind them.
 
 use unflake_model::{Confidence, Tally, Verdict};
 use unflake_stats::compare::difference;
@@ -32,12 +34,6 @@ pub const ERROR_OF_A_DIFFERENCE: f64 = 1e-4;
 
 /// An influence of the order on the failure rate below this many points counts as none.
 pub const MARGIN: f64 = 0.2;
-
-/// How sure a claim of "no influence" must be to count as confirmed: its chance of error is 0.001.
-const SURE: f64 = 0.999;
-
-/// Runs alone after which "it always fails" counts as confirmed.
-const CONFIRMED_FAILING: u64 = 10;
 
 /// All that is known about a test.
 #[derive(Clone, Debug)]
@@ -54,6 +50,8 @@ pub struct Facts {
     pub difference: Option<f64>,
     /// Whether the group was put to the test as often as a confirmation asks for.
     pub group_confirmed: bool,
+    /// Whether a question about the test could not be answered, so that "not seen" means less.
+    pub is_open: bool,
 }
 
 /// What follows from the facts.
@@ -102,33 +100,27 @@ fn non_deterministic(facts: &Facts) -> Conclusion {
     if let Some(p_value) = facts.difference.filter(|p| *p <= ERROR_OF_A_DIFFERENCE) {
         return Conclusion::confirmed(Verdict::Ndod, p_value);
     }
-    let is_alike = |confidence| {
-        let within = |after: &Tally| {
-            let interval = difference(facts.alone, *after, confidence);
-            0 < after.attempts && -MARGIN < interval.lower && interval.upper < MARGIN
-        };
-        0 < facts.alone.attempts
-            && !facts.after_all.is_empty()
-            && facts.after_all.iter().all(within)
+    let is_alike = |after: &Tally| {
+        let interval = difference(facts.alone, *after, Confidence::USUAL);
+        0 < after.attempts && -MARGIN < interval.lower && interval.upper < MARGIN
     };
-    let sure = Confidence::new(SURE).expect("a probability");
-    if is_alike(sure) {
-        Conclusion::confirmed(Verdict::Ndoi, sure.error())
-    } else if is_alike(Confidence::USUAL) {
+    if 0 < facts.alone.attempts
+        && !facts.after_all.is_empty()
+        && facts.after_all.iter().all(is_alike)
+    {
         let confidence = Some(Confidence::USUAL);
-        Conclusion { verdict: Verdict::Ndoi, confirmed: false, confidence }
-    } else {
-        Conclusion { verdict: Verdict::NodUndecided, confirmed: true, confidence: None }
+        return Conclusion { verdict: Verdict::Ndoi, confirmed: false, confidence };
     }
+    Conclusion { verdict: Verdict::NodUndecided, confirmed: true, confidence: None }
 }
 
-/// Rows 10 and 11.
+/// Rows 10 to 12.
 fn unanimous(facts: &Facts, total: Tally) -> Conclusion {
-    if total.failures == 0 {
-        return Conclusion::open(Verdict::NotFlaky);
-    }
-    let confirmed = CONFIRMED_FAILING <= facts.alone.attempts;
-    Conclusion { confirmed, ..Conclusion::open(Verdict::AlwaysFailing) }
+    Conclusion::open(match total.failures {
+        _ if facts.is_open => Verdict::InsufficientEvidence,
+        0 => Verdict::NotFlaky,
+        _ => Verdict::AlwaysFailing,
+    })
 }
 
 /// Rows 5 to 9 and 12: no context contradicts itself, but they contradict each other.

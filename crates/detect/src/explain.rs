@@ -18,7 +18,7 @@ use crate::contrast::{Contrast, Pairs};
 use crate::hunch::ranking;
 use crate::lab::Lab;
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
-use crate::roles::{Roles, universes};
+use crate::roles::{Roles, all_singles, arrangements, universes};
 use crate::search::minimal_group;
 
 /// How much to find out about a test.
@@ -59,6 +59,7 @@ struct Notes {
     roles: Roles,
     confirmed: bool,
     difference: Option<f64>,
+    is_open: bool,
 }
 
 /// Finds out about one test. Never fails: what the budget does not cover is missing or not
@@ -85,6 +86,7 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
         after_all: universes(lab, target, &BTreeSet::new()).iter().map(after).collect(),
         group_confirmed: notes.confirmed,
         difference: notes.difference,
+        is_open: notes.is_open,
     };
     let conclusion = classify(&facts);
     Finding {
@@ -113,17 +115,8 @@ async fn deterministic(
     let error = lab.budget().confidence().error();
     let oracle = Oracle::new(lab.clone(), target, Manner::Deterministic { alone }, error);
     notes.roles.effect_is_failing = alone == Evidence::Pass;
-    let Some(context) = context_with_effect(&oracle, alone).await? else {
+    let Some(group) = first_group(&oracle, alone, depth, &mut notes.is_open).await? else {
         return confirm_alone(&oracle).await;
-    };
-    let ranking = ranking(&lab.ledger(), target, other(alone));
-    let mut group = likely_single(&oracle, &ranking).await?;
-    if group.is_none() {
-        let context = drop_unlikely(&oracle, context, &ranking).await?;
-        group = minimal_group(&oracle, &context).await?;
-    }
-    let Some(group) = group else {
-        return Ok(());
     };
     notes.roles.groups.push(group.clone());
     confirm(&oracle, &group).await?;
@@ -132,6 +125,27 @@ async fn deterministic(
         lab.add_culprit(culprit);
     }
     find_roles(&oracle, depth, &mut notes.roles).await
+}
+
+/// A group that has the effect. `is_open` is set if there may be one although none was found.
+async fn first_group(
+    oracle: &Oracle,
+    alone: Evidence,
+    depth: Depth,
+    is_open: &mut bool,
+) -> Result<Option<Group>, Stop> {
+    if let Some(context) = context_with_effect(oracle, alone, is_open).await? {
+        let ranking = ranking(&oracle.lab().ledger(), oracle.target(), other(alone));
+        if let Some(single) = likely_single(oracle, &ranking).await? {
+            return Ok(Some(single));
+        }
+        let context = drop_unlikely(oracle, context, &ranking).await?;
+        return minimal_group(oracle, &context).await;
+    }
+    if depth == Depth::Exhaustive {
+        return Ok(all_singles(oracle).await?.into_iter().next());
+    }
+    Ok(None)
 }
 
 /// Runs alone and after the group in turn, as often as a confirmed verdict asks for. In turn,
@@ -215,21 +229,34 @@ async fn confirm_alone(oracle: &Oracle) -> Result<(), Stop> {
 }
 
 /// A prefix after which the target ends otherwise than alone: one that was seen, or else all other
-/// tests, forwards or backwards. In one of the two any single test comes after any other.
+/// tests, in several arrangements. Where one of them ends the process, it is left out.
 async fn context_with_effect(
     oracle: &Oracle,
     alone: Evidence,
+    is_open: &mut bool,
 ) -> Result<Option<Vec<TestIndex>>, Stop> {
     let seen = oracle.lab().ledger().shortest_prefix(oracle.target(), other(alone));
     if seen.is_some() {
         return Ok(seen);
     }
-    for universe in universes(oracle.lab(), oracle.target(), &BTreeSet::new()) {
-        if oracle.ask(&universe).await? == Answer::Yes {
-            return Ok(Some(universe));
+    let n_enders = || oracle.lab().ledger().process_enders().len();
+    loop {
+        let n_enders_before = n_enders();
+        *is_open = false;
+        for universe in arrangements(oracle, &BTreeSet::new()) {
+            match oracle.ask(&universe).await? {
+                Answer::Yes => return Ok(Some(universe)),
+                Answer::No => (),
+                Answer::Unsure => *is_open = true,
+            }
+            if n_enders_before < n_enders() {
+                break;
+            }
+        }
+        if n_enders_before == n_enders() {
+            return Ok(None);
         }
     }
-    Ok(None)
 }
 
 async fn find_roles(oracle: &Oracle, depth: Depth, roles: &mut Roles) -> Result<(), Stop> {

@@ -16,6 +16,7 @@
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_executor::LocalPool;
@@ -58,16 +59,6 @@ struct Running {
     reply: Reply,
 }
 
-impl Request {
-    fn cost(&self, suite: &Suite) -> Spent {
-        Spent {
-            runs: 1,
-            attempts: (self.repetition.n_attempts() * self.order.len()) as u64,
-            time: self.order.tests().iter().map(|t| suite.duration(*t)).sum(),
-        }
-    }
-}
-
 /// What all parts of one analysis share.
 struct Desk {
     suite: Rc<Suite>,
@@ -78,6 +69,8 @@ struct Desk {
     spent: Spent,
     reserved: Spent,
     put_aside: Spent,
+    /// By how much runs took longer than their tests were expected to, in all.
+    overhead: Duration,
     runs_issued: u64,
     width: usize,
     stopped: bool,
@@ -100,7 +93,7 @@ impl Desk {
             if request.reply.is_canceled() {
                 continue;
             }
-            let cost = request.cost(&self.suite);
+            let cost = self.expected_cost(&request);
             let committed = self.spent.plus(self.reserved).plus(cost);
             if self.stopped || !self.is_covered(committed, urgency) {
                 refused = true;
@@ -111,6 +104,19 @@ impl Desk {
             experiments.push(self.start(request, cost));
         }
         (experiments, refused)
+    }
+
+    fn expected_cost(&self, request: &Request) -> Spent {
+        let n_repeats = request.repetition.n_attempts();
+        let n_runs = u32::try_from(self.spent.runs).unwrap_or(u32::MAX).max(1);
+        let tests = request.order.tests().iter();
+        let once: Duration = tests.map(|test| self.suite.duration(*test)).sum();
+        let time: Duration = std::iter::repeat_n(once, n_repeats).sum();
+        Spent {
+            runs: 1,
+            attempts: (n_repeats * request.order.len()) as u64,
+            time: time + self.overhead / n_runs,
+        }
     }
 
     /// Whether the budget covers this much. New suspicions are of no use if nothing is left to look
@@ -152,6 +158,7 @@ impl Desk {
             time: self.reserved.time.saturating_sub(cost.time),
         };
         self.spent = self.spent.plus(run.spent);
+        self.overhead += run.spent.time.saturating_sub(cost.time);
         let _ = reply.send(Ok(run));
     }
 }
@@ -180,6 +187,7 @@ impl<T: 'static> Inquiry<T> {
             spent: Spent::default(),
             reserved: Spent::default(),
             put_aside: Spent::default(),
+            overhead: Duration::ZERO,
             runs_issued: 0,
             width: 1,
             stopped: false,
@@ -207,7 +215,10 @@ impl<T: 'static> Inquiry<T> {
     /// The next experiments worth running, at most `room` of them. Empty means: there is nothing
     /// to run before another observation is told, or the analysis is finished.
     pub fn ask(&mut self, room: usize) -> Vec<Experiment> {
-        self.desk.borrow_mut().width = room.max(1);
+        {
+            let mut desk = self.desk.borrow_mut();
+            desk.width = (desk.running.len() + room).max(1);
+        }
         loop {
             self.pool.run_until_stalled();
             if self.answer.borrow().is_some() {
@@ -233,14 +244,27 @@ impl<T: 'static> Inquiry<T> {
         self.desk.borrow_mut().stopped = true;
     }
 
+    /// Gives up the experiments under way as well: nobody will tell what came of them.
+    pub fn abandon(&mut self) {
+        self.stop();
+        for (_, running) in std::mem::take(&mut self.desk.borrow_mut().running) {
+            let _ = running.reply.send(Err(OutOfBudget));
+        }
+    }
+
     /// What has been spent so far.
     pub fn spent(&self) -> Spent {
         self.desk.borrow().spent
     }
 
-    /// The answer, once there is one.
-    pub fn answer(&self) -> Option<Ref<'_, T>> {
-        Ref::filter_map(self.answer.borrow(), Option::as_ref).ok()
+    /// All runs so far.
+    pub fn ledger(&self) -> Ref<'_, Ledger> {
+        Ref::map(self.desk.borrow(), |desk| &desk.ledger)
+    }
+
+    /// Takes the answer, once there is one.
+    pub fn take_answer(&mut self) -> Option<T> {
+        self.answer.borrow_mut().take()
     }
 
     /// Asks and tells until there is an answer: `answer_to` plays the world, for a batch at a time
@@ -255,7 +279,7 @@ impl<T: 'static> Inquiry<T> {
     ) -> (T, Spent) {
         loop {
             let experiments = self.ask(width);
-            if let Some(answer) = self.answer.borrow_mut().take() {
+            if let Some(answer) = self.take_answer() {
                 return (answer, self.spent());
             }
             assert!(!experiments.is_empty(), "the analysis waits for an answer nobody owes it");
@@ -337,7 +361,7 @@ impl Lab {
         self.questions.get()
     }
 
-    /// How many experiments were asked for at once the last time: how far it pays to think ahead.
+    /// How many experiments can be under way at once: how far it pays to think ahead.
     pub fn width(&self) -> usize {
         self.desk.borrow().width
     }

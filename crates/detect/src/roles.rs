@@ -28,7 +28,10 @@ pub(crate) struct Roles {
 }
 
 impl Roles {
-    pub(crate) fn into_dependencies(self) -> Dependencies {
+    /// In a fixed order, whatever the order of discovery.
+    pub(crate) fn into_dependencies(mut self) -> Dependencies {
+        self.groups.sort();
+        self.cleaners.sort_by(|a, b| a.polluters.cmp(&b.polluters));
         let (polluters, state_setters) =
             if self.effect_is_failing { (self.groups, vec![]) } else { (vec![], self.groups) };
         Dependencies { polluters, cleaners: self.cleaners, state_setters }
@@ -62,6 +65,7 @@ impl Roles {
     pub(crate) async fn search(&mut self, oracle: &Oracle) -> Result<(), Stop> {
         loop {
             let n_groups = self.groups.len();
+            let n_enders = oracle.lab().ledger().process_enders().len();
             if oracle.is_deterministic() {
                 self.explain_past_runs(oracle).await?;
             }
@@ -69,11 +73,16 @@ impl Roles {
             for universe in arrangements(oracle, &cleaners) {
                 all_groups(oracle, &universe, &mut self.groups).await?;
             }
-            let is_new = n_groups < self.groups.len();
-            if !self.effect_is_failing || !is_new && n_groups == self.cleaners.len() {
+            // Where a test turned out to end the process, arrangements without it are tried again.
+            let is_stable = n_groups == self.groups.len()
+                && n_enders == oracle.lab().ledger().process_enders().len();
+            let has_cleaners = !self.effect_is_failing || n_groups == self.cleaners.len();
+            if is_stable && has_cleaners {
                 return Ok(());
             }
-            self.find_cleaners(oracle).await?;
+            if self.effect_is_failing {
+                self.find_cleaners(oracle).await?;
+            }
         }
     }
 
@@ -113,13 +122,10 @@ impl Roles {
     /// The one-by-one procedure of spec 2.3: every single test as polluter or state-setter, then,
     /// for each polluter, every other test as its cleaner.
     pub(crate) async fn sweep(&mut self, oracle: &Oracle) -> Result<(), Stop> {
-        let suite = oracle.lab().suite();
-        let others: Vec<TestIndex> = suite.tests().filter(|t| *t != oracle.target()).collect();
-        let pairs: Vec<Group> = others.iter().map(|test| vec![*test]).collect();
-        let answers = oracle.ask_all(&pairs).await?;
-        for (pair, answer) in pairs.into_iter().zip(answers) {
-            if answer == Answer::Yes && !self.groups.contains(&pair) {
-                self.groups.push(pair);
+        let others = others(oracle);
+        for single in all_singles(oracle).await? {
+            if !self.groups.contains(&single) {
+                self.groups.push(single);
             }
         }
         if !self.effect_is_failing {
@@ -138,9 +144,21 @@ impl Roles {
     }
 }
 
+/// Every single test that has the effect.
+pub(crate) async fn all_singles(oracle: &Oracle) -> Result<Vec<Group>, Stop> {
+    let singles: Vec<Group> = others(oracle).into_iter().map(|test| vec![test]).collect();
+    let answers = oracle.ask_all(&singles).await?;
+    let has_effect = |(single, answer)| (answer == Answer::Yes).then_some(single);
+    Ok(singles.into_iter().zip(answers).filter_map(has_effect).collect())
+}
+
+fn others(oracle: &Oracle) -> Vec<TestIndex> {
+    oracle.lab().suite().tests().filter(|test| *test != oracle.target()).collect()
+}
+
 /// Everything but some tests, in several arrangements: a polluter that a cleaner hides in one of
 /// them is unlikely to be hidden in all.
-fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> Vec<Vec<TestIndex>> {
+pub(crate) fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> Vec<Vec<TestIndex>> {
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), left_out);
     let shuffled = |number| {
         let mut tests = forwards.clone();

@@ -1,0 +1,176 @@
+//! The loop between an analysis and whoever answers it.
+
+use std::collections::BTreeMap;
+
+use unflake_detect::Inquiry;
+use unflake_model::{Experiment, Observation, RunId};
+
+use crate::recall::Recall;
+
+/// Who answers experiments.
+pub trait World {
+    /// How many experiments it works on at once.
+    fn width(&self) -> usize;
+
+    /// Takes an experiment; its observation comes from [`World::next`] at some time.
+    fn submit(&mut self, experiment: &Experiment);
+
+    /// Waits for something to happen.
+    fn next(&mut self) -> Happening;
+}
+
+/// What a world has to say.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// A run is over.
+    Ended(Observation),
+    /// The user does not want to wait any longer. Runs under way are given up.
+    Interrupted,
+}
+
+/// Who is kept informed.
+pub trait Watcher {
+    /// The analysis was told what came of an experiment.
+    fn ran(&mut self, experiment: &Experiment, observation: &Observation, source: Source);
+}
+
+/// Where an observation comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It was made just now.
+    Run,
+    /// It was made by an earlier campaign.
+    Recalled,
+}
+
+/// How an analysis came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// By itself.
+    Complete,
+    /// The user interrupted it; the answer is what was known by then.
+    Interrupted,
+}
+
+/// Asks and tells until there is an answer.
+pub fn drive<T: 'static>(
+    mut inquiry: Inquiry<T>,
+    world: &mut dyn World,
+    recall: &mut Recall,
+    watcher: &mut dyn Watcher,
+) -> (T, Finish) {
+    let mut under_way: BTreeMap<RunId, Experiment> = BTreeMap::new();
+    let mut finish = Finish::Complete;
+    loop {
+        let room = world.width().saturating_sub(under_way.len());
+        let mut n_recalled = 0;
+        for experiment in inquiry.ask(room) {
+            if let Some(observation) = recall.take(&experiment) {
+                inquiry.tell(&observation);
+                watcher.ran(&experiment, &observation, Source::Recalled);
+                n_recalled += 1;
+            } else {
+                world.submit(&experiment);
+                under_way.insert(experiment.run, experiment);
+            }
+        }
+        if let Some(answer) = inquiry.take_answer() {
+            return (answer, finish);
+        }
+        if 0 < n_recalled {
+            continue;
+        }
+        match world.next() {
+            Happening::Ended(observation) => {
+                // A run given up may still be heard of.
+                if let Some(experiment) = under_way.remove(&observation.run) {
+                    inquiry.tell(&observation);
+                    watcher.ran(&experiment, &observation, Source::Run);
+                }
+            }
+            Happening::Interrupted => {
+                finish = Finish::Interrupted;
+                under_way.clear();
+                inquiry.abandon();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+    use unflake_detect::explain::{Depth, explain};
+    use unflake_model::{Budget, Confidence, Finding};
+    use unflake_sim::scenario::{Case, Scenario, Setting};
+
+    /// Answers the latest experiment first, and can be cut off after so many runs.
+    struct SimWorld<'a> {
+        scenario: &'a Scenario,
+        waiting: Vec<Experiment>,
+        n_left: usize,
+    }
+
+    impl World for SimWorld<'_> {
+        fn width(&self) -> usize {
+            3
+        }
+
+        fn submit(&mut self, experiment: &Experiment) {
+            self.waiting.push(experiment.clone());
+        }
+
+        fn next(&mut self) -> Happening {
+            if self.n_left == 0 {
+                return Happening::Interrupted;
+            }
+            self.n_left -= 1;
+            let experiment = self.waiting.pop().expect("nobody waits for nothing");
+            Happening::Ended(self.scenario.sim.observe(&experiment))
+        }
+    }
+
+    #[derive(Default)]
+    struct Log(Vec<(Experiment, Observation, Source)>);
+
+    impl Watcher for Log {
+        fn ran(&mut self, experiment: &Experiment, observation: &Observation, source: Source) {
+            self.0.push((experiment.clone(), observation.clone(), source));
+        }
+    }
+
+    fn ask(scenario: &Scenario, n_runs: usize, recall: &mut Recall) -> (Finding, Finish, Log) {
+        let suite = Rc::new(scenario.sim.suite().clone());
+        let budget = Budget::unlimited(Confidence::USUAL);
+        let target = scenario.targets[0];
+        let inquiry = Inquiry::new(suite, budget, |lab| explain(lab, target, Depth::Roles));
+        let mut world = SimWorld { scenario, waiting: Vec::new(), n_left: n_runs };
+        let mut log = Log::default();
+        let (finding, finish) = drive(inquiry, &mut world, recall, &mut log);
+        (finding, finish, log)
+    }
+
+    #[test]
+    fn an_interrupted_campaign_goes_on_from_where_it_was_cut_off() {
+        let setting = Setting { n_tests: 60, noise: 0.0, seed: 5 };
+        let scenario = Case::CleanerBetween.scenario(setting);
+        let (whole, finish, log) = ask(&scenario, usize::MAX, &mut Recall::default());
+        assert_eq!(finish, Finish::Complete);
+        for n_runs in [0, 1, 7, log.0.len() / 2, log.0.len() - 1] {
+            let (_, finish, first) = ask(&scenario, n_runs, &mut Recall::default());
+            assert_eq!(finish, Finish::Interrupted, "after {n_runs}");
+            assert_eq!(first.0.len(), n_runs);
+            let mut recall = Recall::default();
+            for (experiment, observation, _) in first.0 {
+                recall.add(&experiment, observation);
+            }
+            let (resumed, finish, second) = ask(&scenario, usize::MAX, &mut recall);
+            assert_eq!(finish, Finish::Complete);
+            assert_eq!(resumed.verdict, whole.verdict);
+            assert_eq!(resumed.dependencies, whole.dependencies);
+            let recalled = second.0.iter().filter(|(_, _, source)| *source == Source::Recalled);
+            assert!(n_runs <= recalled.count() + 2, "at most what was under way is run again");
+        }
+    }
+}
