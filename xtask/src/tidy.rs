@@ -24,7 +24,14 @@ const LEFTOVERS: [&str; 6] = [
 ];
 
 /// From the bottom up. A crate may use crates of lower layers only; the last may use all.
-const LAYERS: [&[&str]; 4] = [
+const LAYERS: [&[&str]; 6] = [
+    &["unflake-model", "unflake-wire"],
+    &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store"],
+    &["unflake-detect", "unflake-engine", "unflake-report"],
+    &["unflake-pytest"],
+    &["unflake-app"],
+    &["unflake", "xtask"],
+]; 4] = [
     &["unflake-model"],
     &["unflake-stats", "unflake-orders", "unflake-sim"],
     &["unflake-detect"],

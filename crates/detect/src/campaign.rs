@@ -388,6 +388,7 @@ fn finding(lab: &Lab, test: TestIndex, verdict: Verdict, confirmed: Confirmed) -
         passed_in: record.passed_in,
         failed_in: record.failed_in,
         dependencies: Dependencies::default(),
+        contrast: None,
         questions: lab.n_questions(),
         spent: lab.spent(),
     }

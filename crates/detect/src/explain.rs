@@ -11,11 +11,12 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::try_join_all;
-use unflake_model::{Evidence, Finding, Group, TestIndex};
+use unflake_model::{Contrast, Evidence, Finding, Group, TestIndex};
 
 use crate::classify::{ERROR_OF_A_DIFFERENCE, Facts, classify};
-use crate::contrast::{Contrast, Pairs};
+
 use crate::hunch::ranking;
+use crate::influence::{Influence, Pairs};
 use crate::lab::Lab;
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
 use crate::roles::{Roles, all_singles, arrangements, universes};
@@ -48,10 +49,10 @@ pub const GROUP_CONFIRMED: u64 = 25;
 const LIKELY_MAX: usize = 8;
 
 /// Runs of one prefix after which a difference between two rates that does not show is given up.
-const CONTRAST_MAX: u64 = 100;
+const PAIRS_MAX: u64 = 100;
 
 /// Runs of each prefix at the first look.
-const CONTRAST_MIN: u64 = 10;
+const PAIRS_MIN: u64 = 10;
 
 /// What an investigation has found out so far.
 #[derive(Clone, Debug, Default)]
@@ -89,6 +90,7 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
         is_open: notes.is_open,
     };
     let conclusion = classify(&facts);
+    let contrast = facts.group.map(|after_group| Contrast { alone: facts.alone, after_group });
     Finding {
         test: target,
         verdict: conclusion.verdict,
@@ -98,6 +100,7 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
         passed_in: record.passed_in,
         failed_in: record.failed_in,
         dependencies: notes.roles.into_dependencies(),
+        contrast,
         questions: lab.n_questions(),
         spent: lab.spent(),
     }
@@ -273,18 +276,18 @@ async fn noisy(lab: &Lab, target: TestIndex, depth: Depth, notes: &mut Notes) ->
     if depth == Depth::Kind {
         return Ok(());
     }
-    let Some(contrast) = find_contrast(lab, target).await? else {
+    let Some(influence) = find_influence(lab, target).await? else {
         return Ok(());
     };
-    notes.difference = Some(contrast.p_value);
-    let manner = Manner::Noisy { without: contrast.without, with: contrast.with };
-    notes.roles.effect_is_failing = contrast.without < contrast.with;
+    notes.difference = Some(influence.p_value);
+    let manner = Manner::Noisy { without: influence.without, with: influence.with };
+    notes.roles.effect_is_failing = influence.without < influence.with;
     let oracle = Oracle::new(lab.clone(), target, manner, error);
-    let Some(group) = minimal_group(&oracle, &contrast.prefix).await? else {
+    let Some(group) = minimal_group(&oracle, &influence.prefix).await? else {
         return Ok(());
     };
     let mut pairs = vec![Pairs::new(lab, target, group.clone())];
-    if first_contrast(&mut pairs, GROUP_CONFIRMED).await?.is_none() {
+    if first_influence(&mut pairs, GROUP_CONFIRMED).await?.is_none() {
         return Ok(());
     }
     notes.roles.groups.push(group);
@@ -294,22 +297,22 @@ async fn noisy(lab: &Lab, target: TestIndex, depth: Depth, notes: &mut Notes) ->
 
 /// A prefix after which the target fails at another rate than alone: all other tests, forwards or
 /// backwards, or one after which it was seen to fail.
-async fn find_contrast(lab: &Lab, target: TestIndex) -> Result<Option<Contrast>, Stop> {
+async fn find_influence(lab: &Lab, target: TestIndex) -> Result<Option<Influence>, Stop> {
     let mut prefixes = Vec::from(universes(lab, target, &BTreeSet::new()));
     let seen = lab.ledger().shortest_prefix(target, Evidence::Fail);
     prefixes.extend(seen.filter(|prefix| !prefix.is_empty()));
     let mut all: Vec<Pairs> = prefixes.into_iter().map(|p| Pairs::new(lab, target, p)).collect();
-    first_contrast(&mut all, CONTRAST_MIN).await
+    first_influence(&mut all, PAIRS_MIN).await
 }
 
 /// Runs pairs, twice as many at each look, until one of the prefixes shows a difference.
-async fn first_contrast(all: &mut [Pairs], n_first: u64) -> Result<Option<Contrast>, Stop> {
+async fn first_influence(all: &mut [Pairs], n_first: u64) -> Result<Option<Influence>, Stop> {
     let mut n = n_first;
-    while n <= CONTRAST_MAX {
+    while n <= PAIRS_MAX {
         for pairs in &mut *all {
             pairs.extend(n).await?;
             if pairs.p_value() <= ERROR_OF_A_DIFFERENCE {
-                return Ok(Some(pairs.contrast()));
+                return Ok(Some(pairs.influence()));
             }
         }
         n *= 2;

@@ -68,6 +68,15 @@ impl Tally {
     }
 }
 
+/// The two sides of a dependency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contrast {
+    /// With nothing before it.
+    pub alone: Tally,
+    /// Directly after the first group of polluters or state-setters.
+    pub after_group: Tally,
+}
+
 /// What is shown about one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
@@ -88,6 +97,8 @@ pub struct Finding {
     pub failed_in: Option<RunId>,
     /// What it depends on, as far as it was searched.
     pub dependencies: Dependencies,
+    /// The counts a dependency rests on.
+    pub contrast: Option<Contrast>,
     /// How many questions of the form "does this prefix have the effect?" were put.
     pub questions: u64,
     /// What was spent on this test beyond the runs that serve all tests.

@@ -33,7 +33,9 @@ mod verdict;
 
 pub use budget::{Budget, Confidence, InvalidBudget, InvalidConfidence, Limit, Spent};
 pub use experiment::{Attempt, Environment, Experiment, Observation, Repetition, RunId};
-pub use finding::{Cause, CleanersOf, Dependencies, Finding, Group, OutcomeChange, Role, Tally};
+pub use finding::{
+    Cause, CleanersOf, Contrast, Dependencies, Finding, Group, OutcomeChange, Role, Tally,
+};
 pub use order::{InvalidOrder, Order};
 pub use outcome::{Evidence, Outcome, OutcomeKind, Phase};
 pub use suite::{ClassIndex, InvalidSuite, Suite, SuiteBuilder};

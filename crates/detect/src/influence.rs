@@ -15,7 +15,7 @@ use crate::oracle::order_of;
 
 /// A prefix that changes how often the target fails.
 #[derive(Clone, Debug)]
-pub(crate) struct Contrast {
+pub(crate) struct Influence {
     pub(crate) prefix: Vec<TestIndex>,
     /// The failure rate alone.
     pub(crate) without: f64,
@@ -81,9 +81,9 @@ impl Pairs {
         sign_test(self.only_alone_failed, self.only_after_failed)
     }
 
-    pub(crate) fn contrast(&self) -> Contrast {
+    pub(crate) fn influence(&self) -> Influence {
         let rate = |tally: Tally| tally.failures as f64 / tally.attempts.max(1) as f64;
-        Contrast {
+        Influence {
             prefix: self.prefix.clone(),
             without: rate(self.alone),
             with: rate(self.after),

@@ -1,0 +1,326 @@
+//! The report for programs: a contract with a version.
+//!
+//! Keys are only ever added under one [`SCHEMA_VERSION`]; `schemas/findings.json` spells them out
+//! and a test holds the two together. Findings stand in the original order of their tests, and
+//! numbers that come from floating-point functions are rounded to what all machines agree on.
+//!
+//! Strings are exact: what a terminal might obey is written as an escape (`\u009b`), which a reader
+//! of JSON turns back into the same character.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::Serialize;
+use unflake_model::{
+    Cause, Confidence, Dependencies, Group, OutcomeChange, OutcomeKind, RunId, Spent, Tally,
+    TestIndex,
+};
+use unflake_stats::rate::interval;
+
+use crate::visible::{is_treacherous, tail};
+use crate::{Exhibit, Failure, View, Warning};
+
+/// The version of the contract.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How much of a failure's text is kept, from its end.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+/// The report, indented, with a line break at its end.
+pub fn render(view: &View<'_>) -> String {
+    let plain =
+        serde_json::to_string_pretty(&Report::of(view)).expect("strings and finite numbers only");
+    let mut text = String::with_capacity(plain.len() + 1);
+    for c in plain.chars() {
+        // Outside of strings there are none but the line breaks of the indentation.
+        if is_treacherous(c) && c != '\n' {
+            let written = write!(text, "\\u{:04x}", u32::from(c));
+            written.expect("a string takes everything");
+        } else {
+            text.push(c);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: u32,
+    ended: &'static str,
+    summary: Summary,
+    runner: Runner<'a>,
+    seed: u64,
+    command: &'a str,
+    findings: Vec<FindingRow<'a>>,
+    causes: Vec<CauseRow<'a>>,
+    changes: Vec<ChangeRow<'a>>,
+    failing_in_set_up: Vec<&'a str>,
+    warnings: Vec<WarningRow>,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    tests: usize,
+    findings: usize,
+    orders: u64,
+    cost: Cost,
+    wall_seconds: f64,
+    flake_rate_detectable: f64,
+    confidence: f64,
+}
+
+#[derive(Serialize)]
+struct Runner<'a> {
+    name: &'a str,
+    version: &'a str,
+}
+
+#[derive(Serialize)]
+struct Cost {
+    runs: u64,
+    attempts: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct FindingRow<'a> {
+    test: &'a str,
+    verdict: &'static str,
+    meaning: &'static str,
+    failure_rate: FailureRate,
+    polluters: Vec<Vec<&'a str>>,
+    cleaners: Vec<CleanersRow<'a>>,
+    state_setters: Vec<Vec<&'a str>>,
+    state: Vec<StateRow<'a>>,
+    reproduce: &'a [String],
+    confirmed: bool,
+    confidence: Option<f64>,
+    evidence: EvidenceRow,
+    failure: Option<FailureRow<'a>>,
+    questions: u64,
+    cost: Cost,
+}
+
+#[derive(Serialize)]
+struct FailureRate {
+    failures: u64,
+    runs: u64,
+    low: f64,
+    high: f64,
+}
+
+#[derive(Serialize)]
+struct CleanersRow<'a> {
+    polluters: Vec<&'a str>,
+    cleaners: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct StateRow<'a> {
+    r#where: &'a str,
+    kind: &'a str,
+}
+
+#[derive(Serialize)]
+struct EvidenceRow {
+    passed_in_run: Option<u64>,
+    failed_in_run: Option<u64>,
+    alone: Option<Count>,
+    after_group: Option<Count>,
+    cold: Option<ColdRow>,
+}
+
+#[derive(Serialize)]
+struct Count {
+    failures: u64,
+    runs: u64,
+}
+
+#[derive(Serialize)]
+struct ColdRow {
+    as_predicted: u32,
+    tries: u32,
+}
+
+#[derive(Serialize)]
+struct FailureRow<'a> {
+    message: &'a str,
+    text: &'a str,
+    truncated: bool,
+}
+
+#[derive(Serialize)]
+struct CauseRow<'a> {
+    culprits: Vec<&'a str>,
+    tests: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ChangeRow<'a> {
+    test: &'a str,
+    first: Ending,
+    later: Ending,
+}
+
+#[derive(Serialize)]
+struct Ending {
+    run: u64,
+    outcome: &'static str,
+}
+
+#[derive(Serialize)]
+struct WarningRow {
+    kind: &'static str,
+    message: String,
+    advice: &'static str,
+}
+
+impl<'a> Report<'a> {
+    fn of(view: &View<'a>) -> Self {
+        let mut exhibits: Vec<&Exhibit> = view.exhibits.iter().collect();
+        exhibits.sort_by_key(|exhibit| exhibit.finding.test);
+        Self {
+            schema: SCHEMA_VERSION,
+            ended: view.ended.slug(),
+            summary: Summary::of(view),
+            runner: Runner { name: &view.origin.runner, version: &view.origin.runner_version },
+            seed: view.origin.seed,
+            command: &view.origin.command,
+            findings: exhibits.into_iter().map(|it| FindingRow::of(view, it)).collect(),
+            causes: view.causes.iter().map(|cause| CauseRow::of(view, cause)).collect(),
+            changes: view.changes.iter().map(|change| ChangeRow::of(view, change)).collect(),
+            failing_in_set_up: ids(view, view.set_up_failing),
+            warnings: view.warnings.iter().map(WarningRow::of).collect(),
+        }
+    }
+}
+
+impl Summary {
+    fn of(view: &View<'_>) -> Self {
+        Self {
+            tests: view.suite.n_tests(),
+            findings: view.exhibits.len(),
+            orders: view.n_orders,
+            cost: Cost::of(view.spent),
+            wall_seconds: seconds(view.wall_time),
+            flake_rate_detectable: rounded(view.flake_rate_detectable),
+            confidence: rounded(view.confidence.get()),
+        }
+    }
+}
+
+impl Cost {
+    fn of(spent: Spent) -> Self {
+        Self { runs: spent.runs, attempts: spent.attempts, seconds: seconds(spent.time) }
+    }
+}
+
+impl<'a> FindingRow<'a> {
+    fn of(view: &View<'a>, exhibit: &'a Exhibit) -> Self {
+        let finding = &exhibit.finding;
+        let Dependencies { polluters, cleaners, state_setters } = &finding.dependencies;
+        let groups = |groups: &[Group]| groups.iter().map(|group| ids(view, group)).collect();
+        let state = exhibit.state.iter();
+        Self {
+            test: id(view, finding.test),
+            verdict: finding.verdict.slug(),
+            meaning: finding.verdict.meaning(),
+            failure_rate: FailureRate::of(finding.tally, view.confidence),
+            polluters: groups(polluters),
+            cleaners: cleaners
+                .iter()
+                .map(|of| CleanersRow {
+                    polluters: ids(view, &of.polluters),
+                    cleaners: ids(view, &of.cleaners),
+                })
+                .collect(),
+            state_setters: groups(state_setters),
+            state: state.map(|it| StateRow { r#where: &it.place, kind: &it.kind }).collect(),
+            reproduce: &exhibit.reproduce,
+            confirmed: exhibit.is_confirmed(),
+            confidence: finding.confidence.map(|confidence| rounded(confidence.get())),
+            evidence: EvidenceRow::of(exhibit),
+            failure: exhibit.failure.as_ref().map(FailureRow::of),
+            questions: finding.questions,
+            cost: Cost::of(finding.spent),
+        }
+    }
+}
+
+impl FailureRate {
+    fn of(tally: Tally, confidence: Confidence) -> Self {
+        let limits = interval(tally, confidence);
+        Self {
+            failures: tally.failures,
+            runs: tally.attempts,
+            low: rounded(limits.lower),
+            high: rounded(limits.upper),
+        }
+    }
+}
+
+impl EvidenceRow {
+    fn of(exhibit: &Exhibit) -> Self {
+        let run = |run: Option<RunId>| run.map(|run| run.0);
+        let count = |tally: Tally| Count { failures: tally.failures, runs: tally.attempts };
+        Self {
+            passed_in_run: run(exhibit.finding.passed_in),
+            failed_in_run: run(exhibit.finding.failed_in),
+            alone: exhibit.finding.contrast.map(|contrast| count(contrast.alone)),
+            after_group: exhibit.finding.contrast.map(|contrast| count(contrast.after_group)),
+            cold: exhibit
+                .cold_confirmed
+                .map(|it| ColdRow { as_predicted: it.as_predicted, tries: it.tries }),
+        }
+    }
+}
+
+impl<'a> FailureRow<'a> {
+    fn of(failure: &'a Failure) -> Self {
+        let (message, text) =
+            (tail(&failure.message, TEXT_BYTES_MAX), tail(&failure.text, TEXT_BYTES_MAX));
+        let truncated = message.len() < failure.message.len() || text.len() < failure.text.len();
+        Self { message, text, truncated }
+    }
+}
+
+impl<'a> CauseRow<'a> {
+    fn of(view: &View<'a>, cause: &Cause) -> Self {
+        Self { culprits: ids(view, &cause.culprits), tests: ids(view, &cause.tests) }
+    }
+}
+
+impl<'a> ChangeRow<'a> {
+    fn of(view: &View<'a>, change: &OutcomeChange) -> Self {
+        let ending =
+            |(run, outcome): (RunId, OutcomeKind)| Ending { run: run.0, outcome: outcome.as_str() };
+        Self {
+            test: id(view, change.test),
+            first: ending(change.first),
+            later: ending(change.later),
+        }
+    }
+}
+
+impl WarningRow {
+    fn of(warning: &Warning) -> Self {
+        Self { kind: warning.slug(), message: warning.message(), advice: warning.advice() }
+    }
+}
+
+fn id<'a>(view: &View<'a>, test: TestIndex) -> &'a str {
+    view.suite.id(test).as_str()
+}
+
+fn ids<'a>(view: &View<'a>, tests: &[TestIndex]) -> Vec<&'a str> {
+    tests.iter().map(|test| id(view, *test)).collect()
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e3).round() / 1e3
+}

@@ -1,0 +1,48 @@
+//! What a campaign found, for people and for programs.
+//!
+//! Every format is a pure function of one [`View`]: what is known when a campaign ends, or when it
+//! is interrupted. Nothing here prints, reads a clock, a terminal or the environment; width and
+//! colour are arguments, and the same view gives the same text on every machine.
+//!
+//! | module | for | bounds |
+//! |---|---|---|
+//! | [`terminal`] | a maintainer, in the first second | findings in full, lines, lists |
+//! | [`table`] | the same, one line per finding | lines |
+//! | [`why`] | all that is known about one test, and what is not | lists, lines of output |
+//! | [`json`] | programs; the contract is `schemas/findings.json` | failure texts |
+//! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
+//! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
+//!
+//! Three rules hold in all of them.
+//!
+//! **What comes from tests is never obeyed.** Names, messages and output may hold terminal escapes,
+//! text-direction overrides, table bars, tags or characters that XML has no place for. Each format
+//! makes them harmless in its own way; a test id is otherwise spelled as its runner spells it, and
+//! neither an id nor a command is ever broken or shortened.
+//!
+//! **A number comes with what is behind it**: failures with attempts and interval, a confirmation
+//! with its count, "nothing found" with the flake rate that would have been seen.
+//!
+//! **What is left out is counted**: every list that is cut says how many more there are.
+//!
+//! Adding a format: one module with a `render(&View)`, the views of `tests/views` in a snapshot
+//! test, a line in the table above. Words that more than one format uses are in `words`, the
+//! sequence of findings in `ranking`.
+
+pub mod json;
+pub mod junit;
+pub mod markdown;
+mod page;
+mod ranking;
+mod rows;
+pub mod table;
+pub mod terminal;
+mod view;
+mod visible;
+mod warning;
+pub mod why;
+mod words;
+
+pub use page::{Colour, Layout};
+pub use view::{Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, View};
+pub use warning::{NotCollected, Warning};

@@ -1,0 +1,108 @@
+//! The rows that `terminal` and `why` share: what a finding depends on, and how to see it.
+
+use unflake_model::{CleanersOf, Group, TestIndex};
+
+use crate::page::{Ink, Page};
+use crate::visible::visible;
+use crate::words::{more, noun};
+use crate::{Exhibit, View};
+
+/// How much of each list is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caps {
+    /// Groups, cleaners of a group, commands, places.
+    pub(crate) items: usize,
+    /// Tests of one group.
+    pub(crate) group: usize,
+}
+
+/// The name of a test, safe to show.
+pub(crate) fn id(view: &View<'_>, test: TestIndex) -> String {
+    visible(view.suite.id(test).as_str()).into_owned()
+}
+
+/// Polluters, cleaners and state-setters.
+pub(crate) fn roles(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, caps: Caps) {
+    let dependencies = &exhibit.finding.dependencies;
+    groups(page, view, ("polluter", "polluters"), &dependencies.polluters, caps);
+    cleaners(page, view, exhibit, caps);
+    groups(page, view, ("state-setter", "state-setters"), &dependencies.state_setters, caps);
+}
+
+fn groups(
+    page: &mut Page,
+    view: &View<'_>,
+    (one, many): (&str, &str),
+    groups: &[Group],
+    caps: Caps,
+) {
+    let n_tests: usize = groups.iter().map(Vec::len).sum();
+    let mut lines: Vec<String> = groups
+        .iter()
+        .take(caps.items)
+        .flat_map(|group| group_lines(view, group, page.room(), caps))
+        .collect();
+    lines.extend(more(groups.len(), caps.items));
+    page.exact(noun(n_tests, one, many), Ink::Plain, &lines);
+}
+
+/// `a`, or `a then b` where they act together: on one line if that fits, else one line each.
+fn group_lines(view: &View<'_>, group: &Group, room: usize, caps: Caps) -> Vec<String> {
+    let names = group_names(view, group, caps);
+    let joined = names.join(" then ");
+    if joined.chars().count() <= room {
+        return vec![joined];
+    }
+    let (first, later) = names.split_at(1);
+    let later = later.iter().map(|name| format!("  then {name}"));
+    first.iter().cloned().chain(later).collect()
+}
+
+fn group_names(view: &View<'_>, group: &Group, caps: Caps) -> Vec<String> {
+    let mut names: Vec<String> =
+        group.iter().take(caps.group).map(|test| id(view, *test)).collect();
+    names.extend(more(group.len(), caps.group));
+    names
+}
+
+fn cleaners(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, caps: Caps) {
+    let dependencies = &exhibit.finding.dependencies;
+    let known: Vec<&CleanersOf> =
+        dependencies.cleaners.iter().filter(|of| !of.cleaners.is_empty()).collect();
+    let n_cleaners: usize = known.iter().map(|of| of.cleaners.len()).sum();
+    let has_one_group = dependencies.polluters.len() < 2;
+    let mut lines = Vec::new();
+    for of in known.iter().take(caps.items) {
+        let indent = if has_one_group { "" } else { "  " };
+        if !has_one_group {
+            let group = group_names(view, &of.polluters, caps);
+            lines.push(format!("after {}", group.join(" then ")));
+        }
+        let names = of.cleaners.iter().take(caps.items).map(|test| id(view, *test));
+        let rest = more(of.cleaners.len(), caps.items);
+        lines.extend(names.chain(rest).map(|name| format!("{indent}{name}")));
+    }
+    lines.extend(more(known.len(), caps.items).map(|more| format!("{more} polluters have some")));
+    page.exact(noun(n_cleaners, "cleaner", "cleaners"), Ink::Plain, &lines);
+}
+
+/// Shared places.
+pub(crate) fn state(page: &mut Page, exhibit: &Exhibit, caps: Caps) {
+    let mut lines: Vec<String> = exhibit
+        .state
+        .iter()
+        .take(caps.items)
+        .map(|state| format!("{} ({})", visible(&state.place), visible(&state.kind)))
+        .collect();
+    lines.extend(more(exhibit.state.len(), caps.items));
+    page.exact("state", Ink::Plain, &lines);
+}
+
+/// Commands, each on a line of its own.
+pub(crate) fn reproduce(page: &mut Page, exhibit: &Exhibit, caps: Caps) {
+    let commands: Vec<_> =
+        exhibit.reproduce.iter().take(caps.items).map(|command| visible(command)).collect();
+    page.exact("reproduce", Ink::Command, &commands);
+    let rest = more(exhibit.reproduce.len(), caps.items);
+    page.exact("", Ink::Plain, rest.as_slice());
+}

@@ -1,0 +1,228 @@
+//! What a maintainer wants to know in the first second.
+//!
+//! How many tests are flaky, and from how many causes; then cause by cause, the most worthwhile
+//! first, each finding with its kind in words, its rate, what it depends on, what that rests on,
+//! and commands to paste. Then what else is worth knowing, what limits the answer, what it cost,
+//! and what to do next.
+//!
+//! Bounded: the first findings are shown in full, further ones on a line each, the rest is counted.
+//! Nothing needs colour to be understood.
+
+use std::collections::BTreeSet;
+
+use unflake_model::{Dependencies, OutcomeChange, TestIndex};
+
+use crate::page::{Ink, Page};
+use crate::ranking::{Family, ranked};
+use crate::rows::{Caps, id, reproduce, roles, state};
+use crate::visible::{first_line, visible};
+use crate::{Exhibit, Layout, View, words};
+
+/// Findings of one cause that are shown in full.
+const FULL_PER_CAUSE: usize = 3;
+/// Findings that are shown in full.
+const FULL_MAX: usize = 20;
+/// Further findings of one cause that have a line.
+const LINES_PER_CAUSE: usize = 10;
+/// Further findings that have a line.
+const LINES_MAX: usize = 40;
+/// Tests, changes or culprits that are named in a list of their own.
+const NAMED_MAX: usize = 5;
+/// Warnings shown.
+const WARNINGS_MAX: usize = 10;
+const CAPS: Caps = Caps { items: 4, group: 8 };
+
+/// The whole report.
+pub fn render(view: &View<'_>, layout: Layout) -> String {
+    let families = ranked(view);
+    let mut page = Page::new(layout);
+    page.line(&[(Ink::Heading, &words::headline(view, &families))]);
+    findings(&mut page, view, &families);
+    set_up(&mut page, view);
+    changes(&mut page, view);
+    warnings(&mut page, view);
+    page.blank();
+    summary(&mut page, view, &families);
+    page.finish()
+}
+
+/// What may still be shown.
+struct Room {
+    full: usize,
+    lines: usize,
+    /// Whether what stands last takes a blank line after it.
+    is_after_block: bool,
+}
+
+fn findings(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
+    let mut room = Room { full: FULL_MAX, lines: LINES_MAX, is_after_block: true };
+    let mut n_shown = 0;
+    for family in families {
+        if room.full + room.lines == 0 {
+            break;
+        }
+        n_shown += show(page, view, family, &mut room);
+    }
+    let n_all: usize = families.iter().map(|family| family.members.len()).sum();
+    if let Some(more) = words::more(n_all, n_shown) {
+        page.blank();
+        page.prose(&format!("{more}; all are in the JSON report"));
+    }
+}
+
+/// Shows a cause, and says for how many findings that accounts.
+fn show(page: &mut Page, view: &View<'_>, family: &Family<'_>, room: &mut Room) -> usize {
+    let n_full = family.members.len().min(FULL_PER_CAUSE).min(room.full);
+    let n_lines = (family.members.len() - n_full).min(LINES_PER_CAUSE).min(room.lines);
+    let is_block = 0 < n_full || 1 < family.members.len();
+    if is_block || room.is_after_block {
+        page.blank();
+    }
+    if 1 < family.members.len() {
+        cause(page, view, family);
+    }
+    for (number, exhibit) in family.members[..n_full].iter().enumerate() {
+        if 0 < number || 1 < family.members.len() {
+            page.blank();
+        }
+        let first = &family.members[0].finding.dependencies;
+        let is_repeated = 0 < number
+            && exhibit.finding.dependencies == *first
+            && *first != Dependencies::default();
+        finding(page, view, exhibit, if is_repeated { Roles::AsBefore } else { Roles::Told });
+    }
+    if 0 < n_full && 0 < n_lines {
+        page.blank();
+    }
+    for exhibit in &family.members[n_full..n_full + n_lines] {
+        one_line(page, view, exhibit);
+    }
+    room.full -= n_full;
+    room.lines -= n_lines;
+    room.is_after_block = is_block;
+    let n_shown = n_full + n_lines;
+    if let Some(more) = words::more(family.members.len(), n_shown) {
+        page.prose(&format!("{more} of this cause"));
+    }
+    family.members.len()
+}
+
+fn cause(page: &mut Page, view: &View<'_>, family: &Family<'_>) {
+    let tests = words::plural(family.members.len() as u64, "test", "tests");
+    page.line(&[(Ink::Heading, &format!("One cause, {tests}"))]);
+    let mut lines: Vec<String> =
+        family.culprits.iter().take(NAMED_MAX).map(|test| id(view, *test)).collect();
+    lines.extend(words::more(family.culprits.len(), NAMED_MAX));
+    page.exact("look at", Ink::Plain, &lines);
+}
+
+fn title(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
+    let verdict = exhibit.finding.verdict;
+    let id = id(view, exhibit.finding.test);
+    page.line(&[(Ink::Verdict(verdict), verdict.slug()), (Ink::Plain, "  "), (Ink::Heading, &id)]);
+}
+
+/// Where the roles are told.
+#[derive(Clone, Copy)]
+enum Roles {
+    /// Here.
+    Told,
+    /// By the first finding of the same cause.
+    AsBefore,
+}
+
+fn finding(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, told: Roles) {
+    title(page, view, exhibit);
+    page.row("kind", exhibit.finding.verdict.meaning());
+    page.row("rate", &words::failed(exhibit.finding.tally, view.confidence));
+    match told {
+        Roles::Told => roles(page, view, exhibit, CAPS),
+        Roles::AsBefore => page.row("depends on", "the same tests as the first of this cause"),
+    }
+    state(page, exhibit, CAPS);
+    if let Some(failure) = &exhibit.failure {
+        page.exact("failure", Ink::Plain, &[first_line(&failure.message, page.room())]);
+    }
+    page.row("evidence", &words::evidence(view, exhibit));
+    reproduce(page, exhibit, CAPS);
+}
+
+fn one_line(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
+    let verdict = exhibit.finding.verdict;
+    let slug = format!("{:<21}", verdict.slug());
+    let rate = format!("  failed {:<12}  ", words::of(exhibit.finding.tally));
+    let id = id(view, exhibit.finding.test);
+    page.line(&[(Ink::Verdict(verdict), &slug), (Ink::Plain, &rate), (Ink::Plain, &id)]);
+}
+
+/// Tests that fail as the project runs them, where no finding says so.
+fn set_up(page: &mut Page, view: &View<'_>) {
+    let listed = with_findings(view);
+    let failing: Vec<TestIndex> =
+        view.set_up_failing.iter().copied().filter(|test| !listed.contains(test)).collect();
+    if failing.is_empty() {
+        return;
+    }
+    page.blank();
+    page.line(&[(Ink::Heading, "Failing in the original order")]);
+    for test in failing.iter().take(NAMED_MAX) {
+        page.line(&[(Ink::Plain, "  "), (Ink::Plain, &id(view, *test))]);
+    }
+    if let Some(more) = words::more(failing.len(), NAMED_MAX) {
+        page.prose(&more);
+    }
+}
+
+fn with_findings(view: &View<'_>) -> BTreeSet<TestIndex> {
+    view.exhibits.iter().map(|exhibit| exhibit.finding.test).collect()
+}
+
+/// Changes that no finding tells of: where a test passed once and was skipped another time.
+fn changes(page: &mut Page, view: &View<'_>) {
+    let listed = with_findings(view);
+    let is_news = |change: &&OutcomeChange| {
+        let is_evidence = change.first.1.evidence().and(change.later.1.evidence()).is_some();
+        !(is_evidence && listed.contains(&change.test))
+    };
+    let news: Vec<&OutcomeChange> = view.changes.iter().filter(is_news).collect();
+    if news.is_empty() {
+        return;
+    }
+    page.blank();
+    page.line(&[(Ink::Heading, "Ended differently in another run")]);
+    for change in news.iter().take(NAMED_MAX) {
+        let ((first_run, first), (later_run, later)) = (change.first, change.later);
+        let what = format!(
+            "  {} in run {}, {} in run {}  ",
+            first.as_str(),
+            first_run.0,
+            later.as_str(),
+            later_run.0,
+        );
+        page.line(&[(Ink::Plain, &what), (Ink::Plain, &id(view, change.test))]);
+    }
+    if let Some(more) = words::more(news.len(), NAMED_MAX) {
+        page.prose(&more);
+    }
+}
+
+fn warnings(page: &mut Page, view: &View<'_>) {
+    for warning in view.warnings.iter().take(WARNINGS_MAX) {
+        page.blank();
+        page.line(&[(Ink::Warning, "warning"), (Ink::Plain, "  "), (Ink::Heading, warning.slug())]);
+        page.row("what", &visible(&warning.message()));
+        page.row("advice", warning.advice());
+    }
+    if let Some(more) = words::more(view.warnings.len(), WARNINGS_MAX) {
+        page.prose(&format!("{more} warnings"));
+    }
+}
+
+fn summary(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
+    page.prose(&format!("{}.", words::effort(view)));
+    page.prose(&format!("{}.", words::reach(view)));
+    if let Some(ending) = words::ending(view.ended) {
+        page.prose(&format!("{ending}."));
+    }
+    page.prose(&format!("{}.", words::next_step(view, families)));
+}

@@ -1,0 +1,173 @@
+//! Everything a finished or interrupted campaign knows, in one value.
+//!
+//! Built by whoever ran the campaign; read by every format. No part has a default: a format that
+//! shows nothing where something was forgotten would mislead.
+
+use std::time::Duration;
+
+use unflake_model::{
+    Cause, Confidence, Finding, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex,
+};
+
+use crate::Warning;
+
+/// Everything a finished or interrupted campaign knows.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    /// All tests.
+    pub suite: &'a Suite,
+    /// What was found, each finding with what belongs to it; in any order.
+    pub exhibits: &'a [Exhibit],
+    /// Findings that share a root cause. A finding that stands in none is a cause of its own.
+    pub causes: &'a [Cause],
+    /// Tests that ended in different ways, whatever that means.
+    pub changes: &'a [OutcomeChange],
+    /// Tests that failed in the last of the set-up runs, in the original order.
+    pub set_up_failing: &'a [TestIndex],
+    /// What each test did, at the test's position in the suite. A test past the end never ran.
+    pub records: &'a [Record],
+    /// What limits the answer.
+    pub warnings: &'a [Warning],
+    /// What was spent, summed over all workers.
+    pub spent: Spent,
+    /// How long it took on the clock of the wall.
+    pub wall_time: Duration,
+    /// How many whole orders were run.
+    pub n_orders: u64,
+    /// A test with this flake rate would have been seen to fail with [`View::confidence`].
+    pub flake_rate_detectable: f64,
+    /// The confidence asked for; also that of the intervals.
+    pub confidence: Confidence,
+    /// Why the campaign looked no further.
+    pub ended: Ended,
+    /// What was run, to run it again.
+    pub origin: &'a Origin,
+}
+
+/// A finding, with what was made of it.
+#[derive(Clone, Debug)]
+pub struct Exhibit {
+    /// The finding.
+    pub finding: Finding,
+    /// Commands to paste into a shell, which show the effect with the project's own runner.
+    pub reproduce: Vec<String>,
+    /// What these commands showed when they were tried, without us in the process.
+    pub cold_confirmed: Option<Confirmation>,
+    /// How it failed, once.
+    pub failure: Option<Failure>,
+    /// Where the tests share state, as far as that is known.
+    pub state: Vec<State>,
+}
+
+/// What came of trying the printed commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    /// How often the test ended as predicted.
+    pub as_predicted: u32,
+    /// How often it was tried.
+    pub tries: u32,
+}
+
+/// How an attempt failed, in the runner's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The short form.
+    pub message: String,
+    /// The long form: traceback, captured output.
+    pub text: String,
+}
+
+/// A place that tests share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The place, as the language spells it: `shop.config.SETTINGS['currency']`.
+    pub place: String,
+    /// What sort of place it is: `global`, `file`, `environment` …
+    pub kind: String,
+}
+
+/// What one test did in the plain environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Passes and failures.
+    pub tally: Tally,
+    /// How often it was skipped.
+    pub skipped: u64,
+    /// The failed attempts that were kept, in the order in which they were made.
+    pub failures: Vec<FailedAttempt>,
+}
+
+/// One attempt that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// In which run.
+    pub run: RunId,
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// What was said about it.
+    pub failure: Failure,
+}
+
+/// Why a campaign looked no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Enough was run for the confidence asked for.
+    Confident,
+    /// The budget did not cover more.
+    OutOfBudget,
+    /// It was told to stop.
+    Interrupted,
+}
+
+/// What was run, to run it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The project's own runner: `pytest`.
+    pub runner: String,
+    /// Its version.
+    pub runner_version: String,
+    /// The seed of all orders.
+    pub seed: u64,
+    /// The command line that started the campaign.
+    pub command: String,
+}
+
+impl<'a> View<'a> {
+    /// What is shown about this test, if anything.
+    pub fn exhibit(&self, test: TestIndex) -> Option<&'a Exhibit> {
+        self.exhibits.iter().find(|exhibit| exhibit.finding.test == test)
+    }
+}
+
+impl Exhibit {
+    /// Whether the finding was put to the test again and nothing contradicted it since: a command
+    /// that does not show what it promises takes the confirmation back. Of a test that fails at
+    /// random it promises nothing.
+    pub fn is_confirmed(&self) -> bool {
+        self.finding.confirmed && !self.is_contradicted()
+    }
+
+    /// Whether the commands did not show what they promise.
+    pub(crate) fn is_contradicted(&self) -> bool {
+        !self.finding.verdict.is_non_deterministic()
+            && self.cold_confirmed.is_some_and(|confirmation| !confirmation.is_complete())
+    }
+}
+
+impl Confirmation {
+    /// Whether it was tried, and ended as predicted every time.
+    pub fn is_complete(self) -> bool {
+        0 < self.tries && self.as_predicted == self.tries
+    }
+}
+
+impl Ended {
+    /// The name in machine-readable formats.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Confident => "confident",
+            Self::OutOfBudget => "out-of-budget",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}

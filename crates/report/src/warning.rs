@@ -1,0 +1,146 @@
+//! What limits the answer, with what to do about it.
+//!
+//! A closed list: whatever was done differently from what the user may believe stands here, so that
+//! no format can be without a word for it.
+
+/// Something that limits the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning {
+    /// The system allows less isolation than we can use.
+    IsolationRefused {
+        /// What was refused: `network namespace`.
+        level: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// Isolation changed outcomes of the suite and was taken back.
+    IsolationSteppedDown {
+        /// What is done without: `network namespace`.
+        level: String,
+        /// How many tests ended differently under it.
+        n_tests: u64,
+    },
+    /// A collected suite cannot be forked safely; each order starts the runner anew.
+    ForkUnsafe {
+        /// What stands against it: `2 threads alive after collection`.
+        reason: String,
+    },
+    /// Parts of the project could not be collected, and their tests were not looked at.
+    NotCollected {
+        /// Which parts, and why.
+        parts: Vec<NotCollected>,
+    },
+    /// A plugin of the project was switched off.
+    PluginDisabled {
+        /// Its name.
+        plugin: String,
+        /// What it would have done: `reorders tests`.
+        reason: String,
+    },
+    /// The runner cannot run some orders as planned.
+    OrderNotExpressible {
+        /// How many orders it were.
+        n_orders: u64,
+        /// Why: `session fixtures pin test_a first`.
+        reason: String,
+    },
+    /// Output of tests was longer than what is kept.
+    OutputTruncated {
+        /// How many attempts it concerns.
+        n_attempts: u64,
+        /// How much is kept of each.
+        bytes_max: u64,
+    },
+}
+
+/// A part of a project that could not be collected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotCollected {
+    /// The file or module.
+    pub place: String,
+    /// What the runner said.
+    pub reason: String,
+}
+
+/// Parts not collected that are named in a message.
+const PARTS_MAX: usize = 5;
+
+impl Warning {
+    /// The name in machine-readable formats.
+    pub fn slug(&self) -> &'static str {
+        match self {
+            Self::IsolationRefused { .. } => "isolation-refused",
+            Self::IsolationSteppedDown { .. } => "isolation-stepped-down",
+            Self::ForkUnsafe { .. } => "fork-unsafe",
+            Self::NotCollected { .. } => "not-collected",
+            Self::PluginDisabled { .. } => "plugin-disabled",
+            Self::OrderNotExpressible { .. } => "order-not-expressible",
+            Self::OutputTruncated { .. } => "output-truncated",
+        }
+    }
+
+    /// What is the case. Holds words from outside, as they came.
+    pub fn message(&self) -> String {
+        match self {
+            Self::IsolationRefused { level, reason } => {
+                format!("the system refused the {level}: {reason}")
+            }
+            Self::IsolationSteppedDown { level, n_tests } => {
+                let tests = crate::words::plural(*n_tests, "test", "tests");
+                format!("the {level} was left out, because under it {tests} ended differently")
+            }
+            Self::ForkUnsafe { reason } => {
+                format!("a fresh process is started for every order, because of {reason}")
+            }
+            Self::NotCollected { parts } => not_collected(parts),
+            Self::PluginDisabled { plugin, reason } => {
+                format!("the plugin {plugin} was switched off, because it {reason}")
+            }
+            Self::OrderNotExpressible { n_orders, reason } => {
+                let orders = crate::words::plural(*n_orders, "order", "orders");
+                format!("{orders} could not be run as planned: {reason}")
+            }
+            Self::OutputTruncated { n_attempts, bytes_max } => {
+                let attempts = crate::words::plural(*n_attempts, "attempt", "attempts");
+                format!("the output of {attempts} was cut to {bytes_max} bytes each")
+            }
+        }
+    }
+
+    /// What to do about it, or what it means.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::IsolationRefused { .. } => {
+                "what orders leave behind outside their process may reach each other; \
+                 run where user namespaces are allowed, or with one job"
+            }
+            Self::IsolationSteppedDown { .. } => {
+                "what orders leave behind there may reach each other; \
+                 run with one job if findings look unlikely"
+            }
+            Self::ForkUnsafe { .. } => {
+                "answers are the same but take longer; \
+                 start threads and open devices in fixtures, not on import"
+            }
+            Self::NotCollected { .. } => "tests there were not looked at; make them collect first",
+            Self::PluginDisabled { .. } => {
+                "check that the tests do not need it for anything else they do"
+            }
+            Self::OrderNotExpressible { .. } => {
+                "tests that the runner keeps in place were tried in fewer orders"
+            }
+            Self::OutputTruncated { .. } => "run the printed command to see all of it",
+        }
+    }
+}
+
+fn not_collected(parts: &[NotCollected]) -> String {
+    let named: Vec<String> = parts
+        .iter()
+        .take(PARTS_MAX)
+        .map(|part| format!("{} ({})", part.place, part.reason.lines().next().unwrap_or_default()))
+        .collect();
+    let more = crate::words::more(parts.len(), PARTS_MAX);
+    let more = more.map(|more| format!(", {more}")).unwrap_or_default();
+    format!("not collected: {}{more}", named.join(", "))
+}
