@@ -1,0 +1,181 @@
+//! What can go wrong with a history, and what to do about it.
+
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+use unflake_model::RunId;
+
+use crate::CampaignId;
+
+/// Something with the history did not work. Whatever was recorded before is still there.
+#[derive(Debug, thiserror::Error)]
+#[error("history `{}`: failed to {doing}", path.display())]
+pub struct StoreError {
+    /// What we were doing.
+    pub doing: String,
+    /// The file.
+    pub path: PathBuf,
+    /// What went wrong.
+    #[source]
+    pub kind: StoreErrorKind,
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// A newer program made the file. It is not written to, and not guessed at.
+    #[error("it was written by a newer unflake (schema {found}, this one reads up to {known})")]
+    TooNew {
+        /// The version of the file.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// The file is something else.
+    #[error("the file is not a history of unflake")]
+    NotAHistory,
+    /// What `SQLite` keeps is damaged.
+    #[error("the file is damaged")]
+    Damaged(#[source] rusqlite::Error),
+    /// A run is there and cannot be read.
+    #[error("run {} of campaign `{campaign}` is damaged: {what}", run.0)]
+    DamagedRun {
+        /// The campaign.
+        campaign: CampaignId,
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A campaign is there and something about it, other than its runs, cannot be read.
+    #[error("campaign `{campaign}` is damaged: {what}")]
+    DamagedCampaign {
+        /// The campaign.
+        campaign: CampaignId,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// There is no space left.
+    #[error("the disk is full")]
+    Full,
+    /// Another process holds the file, for longer than we wait.
+    #[error("another process is writing to it")]
+    Busy,
+    /// The file or its folder must not be written.
+    #[error("it is read-only")]
+    ReadOnly,
+    /// The folder could not be made.
+    #[error("failed to make its folder")]
+    Folder(#[source] std::io::Error),
+    /// There is nothing yet.
+    #[error("there is no campaign yet")]
+    Empty,
+    /// No campaign is called so.
+    #[error("no campaign is called `{selector}`")]
+    Unknown {
+        /// What was asked for.
+        selector: String,
+    },
+    /// More than one campaign is called so.
+    #[error("`{selector}` could be any of {}", list(matches))]
+    Ambiguous {
+        /// What was asked for.
+        selector: String,
+        /// The campaigns whose name begins like that.
+        matches: Vec<CampaignId>,
+    },
+    /// The run has been recorded before; what was recorded first stays.
+    #[error("the run is already there")]
+    AlreadyRecorded,
+    /// Nothing can be added to a campaign that has ended.
+    #[error("the campaign has ended")]
+    Finished,
+    /// The observation is not one of the experiment.
+    #[error("the observation does not answer the experiment")]
+    NotAnAnswer,
+    /// A test that is not in the suite of the campaign.
+    #[error("test {test} does not exist: the suite has {n_tests} tests, numbered from 0")]
+    UnknownTest {
+        /// Its number.
+        test: usize,
+        /// How many there are.
+        n_tests: usize,
+    },
+    /// A text was given for an attempt that did not fail, or was not made.
+    #[error("attempt {attempt} at position {position} did not fail, so it cannot say why")]
+    NotAFailure {
+        /// The place in the order.
+        position: usize,
+        /// Which attempt.
+        attempt: usize,
+    },
+    /// Any other trouble.
+    #[error(transparent)]
+    Sqlite(rusqlite::Error),
+}
+
+impl StoreError {
+    /// What to do about it, where something can be done.
+    pub fn hint(&self) -> Option<&'static str> {
+        use StoreErrorKind as Kind;
+        Some(match self.kind {
+            Kind::TooNew { .. } => "update unflake, or use another history file",
+            Kind::NotAHistory => "use another file; this one was not touched",
+            Kind::Damaged(_) | Kind::DamagedRun { .. } | Kind::DamagedCampaign { .. } => {
+                "move the file away to begin a new history; nothing was deleted from it"
+            }
+            Kind::Full => "free some space, then resume; what was recorded is kept",
+            Kind::Busy => "wait for the other unflake to end, then try again",
+            Kind::ReadOnly | Kind::Folder(_) => "use a history file in a folder you may write to",
+            Kind::Unknown { .. } => "`unflake history` lists all campaigns",
+            Kind::Ambiguous { .. } => "give more characters of its name",
+            _ => return None,
+        })
+    }
+}
+
+impl From<rusqlite::Error> for StoreErrorKind {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::Error as E;
+        if let E::FromSqlConversionFailure(..) | E::InvalidColumnType(..) | E::Utf8Error(..) = error
+        {
+            return Self::Damaged(error);
+        }
+        // No room even for the index of the log, which reading needs.
+        if error.sqlite_extended_error_code() == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) {
+            return Self::Full;
+        }
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly,
+            Some(ErrorCode::NotADatabase) => Self::NotAHistory,
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged(error),
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+/// What is wrong with something that was kept, before it is known what it belongs to.
+#[derive(Debug)]
+pub(crate) struct Damage(String);
+
+impl Damage {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+
+    pub(crate) fn of_run(self, campaign: CampaignId, run: RunId) -> StoreErrorKind {
+        StoreErrorKind::DamagedRun { campaign, run, what: self.0 }
+    }
+
+    pub(crate) fn of_campaign(self, campaign: CampaignId) -> StoreErrorKind {
+        StoreErrorKind::DamagedCampaign { campaign, what: self.0 }
+    }
+}
+
+fn list(campaigns: &[CampaignId]) -> String {
+    let names: Vec<String> = campaigns.iter().map(|id| format!("`{id}`")).collect();
+    names.join(", ")
+}

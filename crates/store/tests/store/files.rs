@@ -1,0 +1,265 @@
+//! Files: where they are made, which are refused, what damage does, who else writes to them.
+
+use std::error::Error as _;
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use unflake_store::{CampaignId, Store, StoreError, StoreErrorKind};
+
+use crate::common::{
+    FAILED, PASSED, any_run, campaign, record, run, runs, said, small_suite, test_id,
+};
+
+/// A file with one campaign of three runs.
+fn three_runs(path: &Path) -> CampaignId {
+    let suite = small_suite();
+    let mut store = Store::open(path).unwrap();
+    let id = store.begin(&campaign(&suite, "detect")).unwrap();
+    for number in 0..3 {
+        record(&mut store, id, &any_run(&suite, number));
+    }
+    id
+}
+
+/// What somebody else does to the file.
+fn tamper(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+/// The error of reading the first run that cannot be read.
+fn read_error(path: &Path, id: CampaignId) -> StoreError {
+    let store = Store::open(path).unwrap();
+    store.runs(id).unwrap().find_map(Result::err).expect("a run cannot be read")
+}
+
+#[test]
+fn a_new_folder_is_hidden_from_git_and_an_old_one_is_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let new = root.path().join("a/.unflake");
+    Store::open(&new.join("history.sqlite")).unwrap();
+    assert_eq!(fs::read_to_string(new.join(".gitignore")).unwrap(), "*\n");
+    assert!(!root.path().join("a/.gitignore").exists());
+    Store::open(&root.path().join("history.sqlite")).unwrap();
+    assert!(!root.path().join(".gitignore").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("file"), "").unwrap();
+    let error = Store::open(&root.path().join("file/history.sqlite")).unwrap_err();
+    assert!(matches!(error.kind, StoreErrorKind::Folder(_)), "{error:?}");
+    assert!(error.to_string().ends_with("file/history.sqlite`: failed to open it"));
+}
+
+#[test]
+fn a_path_is_a_path_whatever_it_looks_like() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("file:x?mode=memory ☃.sqlite");
+    let id = three_runs(&path);
+    assert!(path.exists());
+    assert_eq!(runs(&Store::open(&path).unwrap(), id).len(), 3);
+}
+
+#[test]
+fn everything_is_there_when_the_file_is_opened_again() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("history.sqlite");
+    let suite = small_suite();
+    let id = three_runs(&path);
+    let mut store = Store::open(&path).unwrap();
+    let (experiment, observation) = any_run(&suite, 3);
+    store.record(id, &experiment, &observation, &[]).unwrap();
+    drop(store);
+    let expected: Vec<_> = (0..4).map(|number| any_run(&suite, number)).collect();
+    assert_eq!(runs(&Store::open(&path).unwrap(), id), expected);
+}
+
+#[test]
+fn a_file_of_something_else_is_refused_and_left_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let text = root.path().join("notes.txt");
+    fs::write(&text, "not a database, but long enough to look like one".repeat(40)).unwrap();
+    let other = root.path().join("other.sqlite");
+    tamper(&other, "CREATE TABLE tests (x); PRAGMA user_version = 1;");
+    for path in [text, other] {
+        let before = fs::read(&path).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        assert!(matches!(error.kind, StoreErrorKind::NotAHistory), "{error:?}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_newer_file_is_refused_with_advice_and_left_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("history.sqlite");
+    three_runs(&path);
+    tamper(&path, "PRAGMA user_version = 7;");
+    let before = fs::read(&path).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "it was written by a newer unflake (schema 7, this one reads up to 1)"
+    );
+    assert_eq!(error.hint(), Some("update unflake, or use another history file"));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_file_that_becomes_newer_while_it_is_open_is_not_written_to() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("history.sqlite");
+    let id = three_runs(&path);
+    let mut store = Store::open(&path).unwrap();
+    tamper(&path, "PRAGMA user_version = 2;");
+    let (experiment, observation) = run(9, &[(0, PASSED)]);
+    let error = store.record(id, &experiment, &observation, &[]).unwrap_err();
+    assert!(matches!(error.kind, StoreErrorKind::TooNew { found: 2, known: 1 }), "{error:?}");
+}
+
+#[test]
+fn a_damaged_run_is_an_error_that_names_campaign_and_run() {
+    let root = tempfile::tempdir().unwrap();
+    let damages = [
+        ("packed = zeroblob(length(packed))", "its checksum does not match"),
+        ("packed = substr(packed, 1, length(packed) - 1)", "its checksum does not match"),
+        ("packed = x''", "it ends in the middle"),
+        ("packed = (SELECT packed FROM runs WHERE number = 0)", "it says that it is run 0"),
+    ];
+    for (place, (damage, what)) in damages.into_iter().enumerate() {
+        let path = root.path().join(format!("{place}.sqlite"));
+        let id = three_runs(&path);
+        tamper(&path, &format!("UPDATE runs SET {damage} WHERE number = 1"));
+        let error = read_error(&path, id);
+        assert_eq!(
+            error.source().unwrap().to_string(),
+            format!("run 1 of campaign `{id}` is damaged: {what}")
+        );
+        assert!(error.hint().unwrap().contains("nothing was deleted"));
+        let store = Store::open(&path).unwrap();
+        let n_read = store.runs(id).unwrap().flatten().count();
+        assert_eq!(n_read, 2, "the others can be read");
+    }
+}
+
+#[test]
+fn a_damaged_suite_is_an_error_that_names_the_campaign() {
+    let root = tempfile::tempdir().unwrap();
+    let damages = [
+        ("UPDATE campaigns SET suite = x'0102'", "it ends in the middle"),
+        ("UPDATE campaigns SET n_tests = 5", "its suite has 4 tests instead of 5"),
+        ("DELETE FROM tests WHERE id = 2", "the name of its test 1 is missing"),
+        ("DELETE FROM classes WHERE id = 3", "the name of its test 3 is missing"),
+    ];
+    for (place, (damage, what)) in damages.into_iter().enumerate() {
+        let path = root.path().join(format!("{place}.sqlite"));
+        let id = three_runs(&path);
+        tamper(&path, &format!("PRAGMA foreign_keys = OFF; {damage};"));
+        let error = Store::open(&path).unwrap().suite(id).unwrap_err();
+        let expected = format!("campaign `{id}` is damaged: {what}");
+        assert_eq!(error.source().unwrap().to_string(), expected);
+    }
+}
+
+#[test]
+fn words_nobody_knows_are_damage_and_not_guessed_at() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("history.sqlite");
+    let id = three_runs(&path);
+    let mut store = Store::open(&path).unwrap();
+    let (experiment, observation) = run(9, &[(0, FAILED)]);
+    store.record(id, &experiment, &observation, &[said(0, "m", "t")]).unwrap();
+    let test = test_id("a.py::test_1[x y-☃]");
+    for damage in ["phase = 'lunch'", "outcome = 'so so'", "position = -1", "text = 99"] {
+        tamper(&path, &format!("PRAGMA foreign_keys = OFF; UPDATE failures SET {damage};"));
+        let error = store.failures_of(&test, 9).unwrap_err();
+        assert!(matches!(error.kind, StoreErrorKind::DamagedRun { .. }), "{damage}: {error:?}");
+        let whole = "phase = 'call', outcome = 'failed', position = 0, text = 1";
+        tamper(&path, &format!("UPDATE failures SET {whole}"));
+        assert_eq!(store.failures_of(&test, 9).unwrap().len(), 1);
+    }
+    tamper(&path, "UPDATE campaigns SET name = 'Xenon'");
+    let error = store.campaigns(9).unwrap_err();
+    assert!(matches!(error.kind, StoreErrorKind::Damaged(_)), "{error:?}");
+}
+
+#[test]
+fn two_writers_at_once_lose_nothing() {
+    const N_RUNS: u64 = 150;
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("history.sqlite");
+    // Both find no file, both make it.
+    let write = |command: &str| {
+        let suite = small_suite();
+        let mut store = Store::open(&path).unwrap();
+        let id = store.begin(&campaign(&suite, command)).unwrap();
+        for number in 0..N_RUNS {
+            record(&mut store, id, &any_run(&suite, number));
+        }
+        id
+    };
+    let ids = std::thread::scope(|scope| {
+        let threads = ["one", "two"].map(|command| scope.spawn(move || write(command)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let store = Store::open(&path).unwrap();
+    let expected: Vec<_> = (0..N_RUNS).map(|number| any_run(&small_suite(), number)).collect();
+    for id in ids {
+        assert_eq!(runs(&store, id), expected);
+    }
+    let check: String = Connection::open(&path)
+        .unwrap()
+        .query_row("PRAGMA integrity_check", (), |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn many_may_open_a_history_that_is_not_there_yet_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    for round in 0..10 {
+        let path = root.path().join(format!("{round}/history.sqlite"));
+        let open = || Store::open(&path).map(drop);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_campaign_that_another_process_forgets_is_not_read_short() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("history.sqlite");
+    let id = three_runs(&path);
+    let store = Store::open(&path).unwrap();
+    let mut runs = store.runs(id).unwrap();
+    runs.next().unwrap().unwrap();
+    Store::open(&path).unwrap().prune(0).unwrap();
+    let error = runs.next().unwrap().unwrap_err();
+    assert!(error.source().unwrap().to_string().contains("forgotten while it was read"));
+}
+
+#[test]
+fn a_pruned_file_shrinks() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("history.sqlite");
+    let suite = unflake_model::Suite::of_sizes(&[5_000]).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    for number in 0..4 {
+        let id = store.begin(&campaign(&suite, &number.to_string())).unwrap();
+        for number in 0..20 {
+            record(&mut store, id, &any_run(&suite, number));
+        }
+    }
+    store.prune(4).unwrap();
+    drop(store);
+    let before = fs::metadata(&path).unwrap().len();
+    Store::open(&path).unwrap().prune(1).unwrap();
+    let after = fs::metadata(&path).unwrap().len();
+    assert!(after * 2 < before, "{before} bytes before, {after} after");
+}
