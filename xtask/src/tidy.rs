@@ -31,11 +31,6 @@ const LAYERS: [&[&str]; 6] = [
     &["unflake-pytest"],
     &["unflake-app"],
     &["unflake", "xtask"],
-]; 4] = [
-    &["unflake-model"],
-    &["unflake-stats", "unflake-orders", "unflake-sim"],
-    &["unflake-detect"],
-    &["unflake", "xtask"],
 ];
 
 pub(crate) fn run() -> Result<(), String> {
