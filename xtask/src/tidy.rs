@@ -2,7 +2,7 @@
 //!
 //! | rule | why |
 //! |---|---|
-//! | files stay below [`LINES_MAX`] lines, lines below [`COLUMNS_MAX`] columns | one sitting, one screen |
+//! | files up to [`LINES_MAX`] lines, lines up to [`COLUMNS_MAX`] columns | one sitting |
 //! | no leftovers ([`LEFTOVERS`]) | a stub is never done |
 //! | crates depend downwards only ([`LAYERS`]) | analyses cannot come to do I/O by accident |
 //! | every crate stands in ARCHITECTURE.md | the map is true |
@@ -55,7 +55,7 @@ fn check_source(path: &Path, text: &str) -> Vec<String> {
     }
     for (number, line) in (1..).zip(text.lines()) {
         let at = format!("{}:{number}", path.display());
-        if COLUMNS_MAX < line.chars().count() && !line.contains("://") {
+        if COLUMNS_MAX < line.chars().count() && !is_excused(path, line) {
             faults.push(format!("{at}: longer than {COLUMNS_MAX} columns"));
         }
         for word in LEFTOVERS.iter().filter(|word| line.contains(**word)) {
@@ -63,6 +63,13 @@ fn check_source(path: &Path, text: &str) -> Vec<String> {
         }
     }
     faults
+}
+
+/// Links and texts cannot be broken; what tests expect often is a text of many lines.
+fn is_excused(path: &Path, line: &str) -> bool {
+    line.contains("://")
+        || line.contains('"')
+        || path.components().any(|c| c.as_os_str() == "tests")
 }
 
 fn check_manifest(text: &str, architecture: &str) -> Result<Vec<String>, String> {

@@ -1,8 +1,8 @@
 //! Runs of an interrupted campaign, given back when the same experiment is asked for again.
 //!
-//! An analysis is a function of the answers it gets. Given the answers of an earlier campaign again,
-//! it asks for the same experiments, and goes on from where it was cut off; nothing needs to know
-//! how far it had come. Runs are matched by what was run, not by number: with several workers the
+//! An analysis is a function of the answers it gets. Given the answers of an earlier campaign, it
+//! asks for the same experiments, and goes on from where it was cut off; nothing needs to know how
+//! far it had come. Runs are matched by what was run, not by number: with several workers the
 //! numbers depend on who was quicker.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -14,8 +14,8 @@
 //! | which findings belong together? | [`cause`] |
 //!
 //! Below them: [`ledger`] keeps every run as evidence, [`oracle`] answers whether a prefix has an
-//! effect on a target, [`hunch`] ranks who may have it, [`search`] finds who has, [`classify`] is the table from
-//! evidence to verdict.
+//! effect on a target, [`hunch`] ranks who may have it, [`search`] finds who has, [`classify`] is
+//! the table from evidence to verdict.
 //!
 //! **Invariant:** no verdict is called confirmed that was not put to the test again after it was
 //! reached, and one prefix with both outcomes rules out order dependence for good.

@@ -2,7 +2,8 @@
 //!
 //! Every run starts a process with all variables at 0 and runs the tests of its order one after
 //! the other (with [`unflake_model::Repetition::Twice`], each test twice in a row) as
-//! [`crate::behaviour`] says. After a crash or a timeout the process is gone, and what was left is [`Outcome::NotRun`].
+//! [`crate::behaviour`] says. After a crash or a timeout the process is gone, and what was left is
+//! [`Outcome::NotRun`].
 //!
 //! Luck is drawn for each purpose from its own labelled source (seed of the suite, number of the
 //! run, test, attempt, rule). So the answer to an experiment depends on nothing but the experiment:
