@@ -1,0 +1,81 @@
+"""The system calls Python has no function for.
+
+``mount`` and ``prctl`` have none in any version, ``unshare`` only since 3.12. All go through
+``ctypes`` and the C library; where either is missing, every call raises ``OSError`` with
+``ENOSYS``, which the callers treat like any other refusal of the system.
+"""
+
+import errno
+import os
+from typing import Any, Optional
+
+try:
+    import ctypes
+
+    _libc: Any = ctypes.CDLL(None, use_errno=True)
+    _libc.mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
+    _libc.syscall.restype = ctypes.c_long
+except (ImportError, OSError, AttributeError):
+    _libc = None
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_NOEXEC = 0x8
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+
+_PR_SET_PDEATHSIG = 1
+_SYS_PIDFD_OPEN = 434
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def _check(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def _library() -> Any:
+    if _libc is None:
+        raise OSError(errno.ENOSYS, "no C library through ctypes")
+    return _libc
+
+
+def unshare(flags: int) -> None:
+    """Leaves the namespaces named by the flags for new ones."""
+    _check(_library().unshare(ctypes.c_int(flags)))
+
+
+def mount(source: str, target: str, kind: Optional[str], flags: int, options: str = "") -> None:
+    """Mounts a file system."""
+    library = _library()
+    encode = os.fsencode
+    fs = encode(kind) if kind else None
+    data = encode(options) if options else None
+    _check(library.mount(encode(source), encode(target), fs, flags, data))
+
+
+def die_with_parent(signal: int) -> None:
+    """Has the kernel send this process a signal when its parent (the thread!) ends."""
+    _check(_library().prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal), 0, 0, 0))
+
+
+def pidfd_open(pid: int) -> int:
+    """A descriptor that becomes readable when the process has ended (Linux 5.3)."""
+    if hasattr(os, "pidfd_open"):
+        return os.pidfd_open(pid)
+    return _check(_library().syscall(_SYS_PIDFD_OPEN, ctypes.c_int(pid), ctypes.c_uint(0)))
+
+
+def drop_capabilities() -> None:
+    """Gives up what a user namespace gave: a user who is not root must not pass for one."""
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    data = (ctypes.c_uint32 * 6)()
+    _check(_library().capset(header, data))

@@ -1,0 +1,171 @@
+"""Which runner, and what if it cannot even collect?
+
+Makes the process look as if the runner had been started plainly (``sys.argv``, the module
+``__main__``, which ``multiprocessing`` looks at), connects, lets the runner collect, and tells what
+it found. Nothing a runner does ends in silence: a usage error, a broken conftest, a missing runner
+are all told as ``failed``.
+"""
+
+import importlib.util
+import os
+import platform
+import random
+import signal
+import sys
+import traceback
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence
+
+from . import child, forkable, isolate, linux, separate, with_unittest
+from .serve import Server
+from .wire import Connect, Connection, Gone, connector, text
+
+NO_ENGINE = 97
+
+Bring = Callable[[str], Any]
+"""Loads one more of our modules (``__main__``)."""
+
+
+def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
+    """Collects, serves, leaves; returns only what Python is to exit with."""
+    socket, token, wanted = call
+    parent = os.getppid()
+    try:
+        linux.die_with_parent(signal.SIGKILL)
+    except OSError:
+        pass
+    if os.getppid() != parent:
+        return 0
+    connect = connector(socket, token)
+    keys = {"role": "server", "pid": os.getpid(), "python": platform.python_version()}
+    try:
+        connection = connect(keys)
+    except OSError as error:
+        sys.stderr.write(f"unflake agent: no engine listens on `{socket}`: {error}\n")
+        return NO_ENGINE
+    _quiet()
+    agent = _Agent(connection, connect)
+    # Beside the socket, where the engine clears away, and not in the project.
+    cache = os.path.join(os.path.dirname(socket), f"pytest-cache-{os.getpid()}")
+
+    def collect() -> None:
+        runner = _choose(wanted)
+        look_plain(runner, arguments)
+        if runner == "pytest":
+            bring("with_pytest").run(arguments, cache, agent.serve)
+        else:
+            with_unittest.run(arguments, agent.serve)
+
+    try:
+        agent.work(collect)
+    except Gone:
+        pass
+    return 0
+
+
+def _choose(wanted: str) -> str:
+    if wanted != "auto":
+        return wanted
+    return "pytest" if importlib.util.find_spec("pytest") else "unittest"
+
+
+def look_plain(runner: str, arguments: Sequence[str]) -> None:
+    """``sys.argv`` and ``__main__`` as ``python -m <runner> <arguments>`` leaves them."""
+    spec: Optional[ModuleSpec] = None
+    if importlib.util.find_spec(runner):
+        spec = importlib.util.find_spec(runner + ".__main__")
+    origin = spec.origin if spec and spec.origin else runner
+    sys.argv[:] = [origin, *arguments]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = [sys.executable, "-m", runner, *arguments]
+    plain = ModuleType("__main__")
+    plain.__spec__ = spec
+    plain.__file__ = origin
+    sys.modules["__main__"] = plain
+
+
+def _quiet() -> None:
+    """The runner's own words on standard output are for nobody: we have the reports."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+class _Agent:
+    """From the first word to the last."""
+
+    def __init__(self, connection: Connection, connect: Connect) -> None:
+        self._connection = connection
+        self._connect = connect
+        self._random = random.getstate()
+        # Collection happens in the real tree, which must stay as it is. This is no option of the
+        # interpreter and no variable of the environment, so programs the tests start do not
+        # inherit it; runs whose tree is an overlay get the user's setting back.
+        self._writes_bytecode = not sys.dont_write_bytecode
+        sys.dont_write_bytecode = True
+
+    def work(self, collect: Callable[[], None]) -> None:
+        """Collects and serves; tells what went wrong if it does not come that far."""
+        try:
+            collect()
+        except Gone:
+            raise
+        except BaseException as error:
+            what, shown = _explain(error)
+            self._connection.send("failed", what=text(what), text=text(shown))
+
+    def serve(self, suite: child.Suite) -> NoReturn:
+        """After collection: tells the tests, then serves until the end of this process."""
+        try:
+            self._serve(suite)
+        except Gone:
+            pass
+        except BaseException:
+            # Out of here the host's runner would go on and run the tests itself.
+            os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
+            os._exit(child.BROKEN)
+        os._exit(0)
+
+    def _serve(self, suite: child.Suite) -> None:
+        unsafe = forkable.why_not()
+        setting = child.Setting(
+            suite=suite,
+            connect=self._connect,
+            where=isolate.ground(suite.rootdir),
+            found=separate.survey([self._connection.fileno()], self._random),
+            server=self._connection,
+            pid_refused=_once(isolate.pid_refused),
+            writes_bytecode=self._writes_bytecode,
+        )
+        self._connection.send(
+            "collected",
+            tests=suite.tests,
+            errors=suite.errors,
+            fork=unsafe,
+            rootdir=text(suite.rootdir),
+            runner=suite.runner,
+            plugins=suite.plugins,
+        )
+        if Server(self._connection, setting, unsafe is not None).serve():
+            suite.leave()
+
+
+def _once(question: Callable[[], Optional[str]]) -> Callable[[], Optional[str]]:
+    answers: Dict[str, Optional[str]] = {}
+
+    def ask() -> Optional[str]:
+        if "" not in answers:
+            answers[""] = question()
+        return answers[""]
+
+    return ask
+
+
+def _explain(error: BaseException) -> Any:
+    if type(error).__name__ == "CannotCollect":
+        return error.args
+    if isinstance(error, ModuleNotFoundError) and error.name == "pytest":
+        return "pytest is not installed", f"{sys.executable} cannot import pytest"
+    shown = traceback.format_exception(type(error), error, error.__traceback__)
+    return "the runner broke down", "".join(shown)

@@ -1,0 +1,176 @@
+"""How is a message written and read?
+
+A frame is four bytes of length, big endian, then one JSON object with one key, the message's name.
+The reader on the other side is strict UTF-8, while what tests print and raise is anything at all:
+``text`` is the one gate through which foreign text passes.
+
+A connection lives in a process that tests do what they like with. Before each write two things are
+checked that a test may have changed: that this is still the process the connection belongs to (a
+test that forks and lets the child run on would otherwise speak twice), and that the descriptor
+still is our socket (a test that closed it may have opened its own file under the same number).
+"""
+
+import json
+import struct
+from _socket import AF_UNIX, SOCK_STREAM
+from _socket import socket as _Socket
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from os import _exit, close, fstat, getpid, read, write
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+VERSION = 1
+
+TEXT_LIMIT = 64 * 1024
+"""Bytes of one text field; failures that need more are not read by anyone."""
+
+FRAME_LIMIT = 256 * 1024 * 1024
+"""A longer frame is a fault of the writer, not a message (100,000 tests are about 20 MiB)."""
+
+HIGH_DESCRIPTOR = 400
+"""Our descriptors start here, out of the way of tests that count on low numbers being free."""
+
+STRAY = 71
+"""Exit status of a process that ran on after a test forked it."""
+
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+_length = struct.Struct(">I")
+
+Message = Tuple[str, Dict[str, Any]]
+
+
+class Gone(Exception):
+    """The other side has hung up."""
+
+
+def text(value: Any, limit: int = TEXT_LIMIT) -> str:
+    """Foreign text as valid, bounded UTF-8: escapes for what is not, the middle cut out."""
+    if isinstance(value, bytes):
+        data = value
+    else:
+        data = str(value).encode("utf-8", "backslashreplace")
+    if len(data) > limit:
+        half = limit // 2
+        cut = f"\n[... {len(data) - 2 * half} bytes cut out ...]\n"
+        return _utf8(data[:half]) + cut + _utf8(data[-half:])
+    return _utf8(data)
+
+
+def _utf8(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def frame(name: str, body: Dict[str, Any]) -> bytes:
+    """One message as bytes."""
+    data = _encode({name: body}).encode("ascii")
+    return _length.pack(len(data)) + data
+
+
+def high(fd: int) -> int:
+    """Moves a descriptor up, where tests do not look; leaves it where it is if that is refused."""
+    try:
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+    except OSError:
+        return fd
+    close(fd)
+    return moved
+
+
+class Connection:
+    """One connection to the engine, which comes back if a test closes it."""
+
+    def __init__(self, path: str, hello: Dict[str, Any]) -> None:
+        self._path = path
+        self._hello = hello
+        self._owner = getpid()
+        self._buffer = bytearray()
+        self._fd = -1
+        self._identity: Optional[Tuple[int, int]] = None
+        self._connect()
+
+    def _connect(self) -> None:
+        sock = _Socket(AF_UNIX, SOCK_STREAM, 0)
+        sock.connect(self._path)
+        self._fd = high(sock.detach())
+        status = fstat(self._fd)
+        self._identity = (status.st_dev, status.st_ino)
+        self._write(frame("hello", self._hello))
+
+    def fileno(self) -> int:
+        """The descriptor, for poll."""
+        return self._fd
+
+    def adopt(self) -> None:
+        """This process, a child of the one that connected, is the one that speaks from now on."""
+        self._owner = getpid()
+
+    def close(self) -> None:
+        """Hangs up, in this process only."""
+        if self._is_ours():
+            close(self._fd)
+        self._fd = -1
+        self._identity = None
+
+    def _is_ours(self) -> bool:
+        try:
+            status = fstat(self._fd)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+    def send(self, name: str, **body: Any) -> None:
+        """Says one message; a process that does not own the connection ends here."""
+        if getpid() != self._owner:
+            _exit(STRAY)
+        data = frame(name, body)
+        try:
+            if self._is_ours():
+                self._write(data)
+                return
+        except OSError:
+            pass
+        # A frame that was cut off by a hang-up is lost with its connection: say it again.
+        try:
+            self._connect()
+            self._write(data)
+        except OSError as error:
+            raise Gone(str(error)) from None
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[write(self._fd, view) :]
+
+    def receive(self) -> Iterator[Message]:
+        """Reads once, and gives the messages that are complete; ``Gone`` at the end of file."""
+        data = read(self._fd, 1 << 16)
+        if not data:
+            raise Gone("end of file")
+        self._buffer += data
+        return self._take()
+
+    def _take(self) -> Iterator[Message]:
+        while len(self._buffer) >= _length.size:
+            (size,) = _length.unpack_from(self._buffer)
+            if size > FRAME_LIMIT:
+                raise Gone(f"a frame of {size} bytes")
+            end = _length.size + size
+            if len(self._buffer) < end:
+                return
+            body = _decode(self._buffer[_length.size : end].decode("utf-8"))
+            del self._buffer[:end]
+            for name, value in body.items():
+                yield name, value
+
+
+Connect = Callable[[Dict[str, Any]], Connection]
+"""Opens a connection that introduces itself with these keys besides version and token."""
+
+
+def connector(path: str, token: str) -> Connect:
+    """Knows where the engine listens and what it wants to hear first."""
+
+    def connect(keys: Dict[str, Any]) -> Connection:
+        return Connection(path, dict({"version": VERSION, "token": token}, **keys))
+
+    return connect

@@ -1,0 +1,241 @@
+"""What are pytest's tests, and how is one of them run?
+
+One plugin object, given to pytest when it starts. pytest reads its configuration, loads conftests
+and plugins and collects, all by itself; then, in place of its loop over the tests, comes ours:
+``pytest_runtestloop`` is told the tests, serves, and does not come back. Each child runs a test
+through pytest's own ``pytest_runtest_protocol``, with the true next item, so every hook, fixture
+and plugin does what it does in a plain run; reports are picked up from the hook that gives them to
+the terminal.
+
+What a child does not do is ``pytest_sessionfinish``: no test's outcome depends on it, and those who
+listen to it write reports (JUnit, coverage, caches) into the tree or talk to servers, once for each
+of thousands of runs. Fixtures of the session are torn down all the same: that is the work of the
+last test's teardown, or of ``finish`` when a test stopped the session.
+"""
+
+import copy
+import os
+import traceback
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+
+import pytest
+
+from . import neighbours
+from .child import Ended, Suite
+from .wire import text
+
+_MESSAGE_LIMIT = 2000
+
+
+class PytestSuite(Suite):
+    """pytest's tests; also the plugin that pytest knows."""
+
+    def __init__(self, serve: Callable[["PytestSuite"], None]) -> None:
+        self.tests = []
+        self.errors = []
+        self.plugins = []
+        self.rootdir = ""
+        self.runner = "pytest " + pytest.__version__
+        self._serve = serve
+        self._session: Any = None
+        self._items: List[Any] = []
+        self._reports: List[Any] = []
+
+    # What pytest calls.
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_load_initial_conftests(self, early_config: Any) -> Iterator[None]:
+        neighbours.before_conftests(early_config)
+        yield
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: Any) -> None:
+        self.plugins = neighbours.stand_back(config)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.errors.append({"where": text(report.nodeid), "text": text(_long(report))})
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> bool:
+        self._session = session
+        self._items = list(session.items)
+        self.tests = [_describe(item) for item in self._items]
+        self.rootdir = str(session.config.rootdir)
+        self._serve(self)
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.append(report)
+
+    # What the child calls.
+
+    def begin(self, order: Sequence[int], scratch: str) -> None:
+        self._session.items = [self._items[test] for test in order]
+        self._session.testscollected = len(order)
+        _own_folders(self._session.config, Path(scratch))
+
+    def attempt(self, test: int, following: Optional[int]) -> Ended:
+        item = self._items[test]
+        if following is None:
+            nextitem = None
+        elif following == test:
+            # Another item in the same place: this one is torn down, what it stands in is not.
+            nextitem = copy.copy(item)
+        else:
+            nextitem = self._items[following]
+        del self._reports[:]
+        _make_anew(item)
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+        except (KeyboardInterrupt, pytest.exit.Exception) as error:
+            return _interrupted(self._reports, error)
+        session = self._session
+        return _aggregate(self._reports, bool(session.shouldstop or session.shouldfail))
+
+    def finish(self) -> None:
+        state = self._session._setupstate
+        try:
+            if hasattr(state, "teardown_all"):
+                state.teardown_all()
+            else:
+                state.teardown_exact(None)
+        except BaseException:
+            # The session was stopped; pytest itself would now report an error of nobody's.
+            pass
+
+    def leave(self) -> None:
+        self._session.config._ensure_unconfigure()
+
+
+def _describe(item: Any) -> Dict[str, str]:
+    file = item.nodeid.split("::")[0]
+    parent = item.getparent(pytest.Class)
+    suite = file if parent is None else parent.nodeid
+    return {"id": text(item.nodeid), "class": text(suite), "file": text(file)}
+
+
+def _own_folders(config: Any, scratch: Path) -> None:
+    """The run's own cache and temporary folders, where pytest keeps what it made for the server."""
+    cache = getattr(config, "cache", None)
+    if cache is not None:
+        cache._cachedir = scratch / "pytest-cache"
+    factory = getattr(config, "_tmp_path_factory", None)
+    if factory is not None:
+        factory._basetemp = None
+        if factory._given_basetemp is not None:
+            factory._given_basetemp = scratch / "basetemp"
+
+
+def _make_anew(item: Any) -> None:
+    """A second attempt must not find what the first left on ``self`` or in its output."""
+    del item._report_sections[:]
+    method = item.__dict__.get("_obj")
+    owner = item.getparent(pytest.Class)
+    if owner is not None and isinstance(getattr(method, "__self__", None), owner.obj):
+        # pytest makes a new instance of the test class when it has none.
+        item._obj = None
+        item.__dict__.pop("_instance", None)
+
+
+def _aggregate(reports: List[Any], stops: bool) -> Ended:
+    """One outcome from the reports of the phases: the first that says more than "passed".
+
+    >>> setup passed, call failed, teardown failed   -> failed in call
+    >>> setup passed, call passed, teardown failed   -> error in teardown
+    >>> setup passed, subtest failed, call passed    -> failed in call
+    """
+    failed = [r for r in reports if r.failed]
+    skipped = [r for r in reports if r.skipped and _is_whole(r)]
+    if failed:
+        first = next((r for r in failed if r.when == "call"), failed[0])
+        outcome = "failed" if first.when == "call" else "error"
+        details = _details(first, failed, reports[-1])
+        return Ended(outcome, first.when, details, stops)
+    if skipped:
+        return Ended("skipped", skipped[0].when, _reason(skipped[0]), stops)
+    return Ended("passed", "call", {}, stops)
+
+
+def _is_whole(report: Any) -> bool:
+    """Whether a report is about the test, not about one of its subtests."""
+    return not hasattr(report, "context")
+
+
+def _details(first: Any, failed: List[Any], last: Any) -> Dict[str, str]:
+    whole = "\n".join(_long(report) for report in failed)
+    details = {"message": _message(first), "text": text(whole)}
+    for key, value in (("stdout", last.capstdout), ("stderr", last.capstderr)):
+        if value:
+            details[key] = text(value)
+    return details
+
+
+def _long(report: Any) -> str:
+    try:
+        return str(report.longreprtext)
+    except Exception as error:
+        return f"(the report cannot be shown: {error!r})"
+
+
+def _message(report: Any) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    said = getattr(crash, "message", None) or _long(report).strip()
+    return text((str(said).splitlines() or [""])[0], _MESSAGE_LIMIT)
+
+
+def _reason(report: Any) -> Dict[str, str]:
+    expected = getattr(report, "wasxfail", None)
+    if expected is not None:
+        return {"message": text(f"expected failure: {expected}", _MESSAGE_LIMIT)}
+    if isinstance(report.longrepr, tuple):
+        return {"message": text(report.longrepr[2], _MESSAGE_LIMIT)}
+    return {"message": _message(report)}
+
+
+def _interrupted(reports: List[Any], error: BaseException) -> Ended:
+    """pytest stops the session without a report of the test that stopped it; we blame it."""
+    if any(r.failed for r in reports):
+        return _aggregate(reports, True)
+    phases = ["setup", "call", "teardown"]
+    phase = phases[min(len(reports), 2)]
+    outcome = "failed" if phase == "call" else "error"
+    message = f"the test stopped the session: {type(error).__name__}: {error}"
+    whole = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return Ended(outcome, phase, {"message": text(message), "text": text(whole)}, True)
+
+
+class CannotCollect(Exception):
+    """pytest could not even come as far as its tests."""
+
+
+def run(arguments: Sequence[str], cache: str, serve: Callable[[PytestSuite], None]) -> None:
+    """Starts pytest as ``python -m pytest`` would; ``serve`` is called after collection."""
+    # Collected in the real tree: the cache that `addopts` may need must not be written there.
+    args = ["-o", "cache_dir=" + cache, *arguments]
+    from _pytest.config import ConftestImportFailure, UsageError, _prepareconfig
+
+    if tuple(map(int, pytest.__version__.split(".")[:2])) >= (8, 2):
+        os.environ["PYTEST_VERSION"] = pytest.__version__
+    try:
+        config = _prepareconfig(args, [PytestSuite(serve)])
+        status = config.hook.pytest_cmdline_main(config=config)
+    except ConftestImportFailure as error:
+        raise CannotCollect("a conftest cannot be imported", _cause(error)) from None
+    except UsageError as error:
+        said = "\n".join(map(str, error.args))
+        raise CannotCollect("pytest refuses its arguments", said) from None
+    except SystemExit as error:
+        raise CannotCollect("pytest left", f"exit status {error.code}") from None
+    raise CannotCollect("pytest ended before its tests", f"exit status {status!r}")
+
+
+def _cause(error: Any) -> str:
+    cause = getattr(error, "cause", None)
+    if cause is None:
+        cause = error.excinfo[1]
+    shown = traceback.format_exception(type(cause), cause, cause.__traceback__)
+    return "{}\n{}".format(error.path, "".join(shown))
