@@ -1,0 +1,147 @@
+//! One agent: its process, its connection, and how far it has come.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use unflake_model::Experiment;
+use unflake_wire::{ToAgent, frame};
+
+use crate::error::StartErrorKind;
+use crate::inbox::{AgentId, Inbox, Note};
+use crate::launch::Launch;
+use crate::process::{CommandLine, Exit, Process};
+use crate::workshop::Workshop;
+
+/// What an agent is for.
+#[derive(Debug)]
+pub(crate) enum Purpose {
+    /// To be forked from; or, where that is unsafe, to make the first run.
+    Serve,
+    /// To make this run, and leave.
+    Run(Box<Experiment>),
+}
+
+/// How far an agent has come.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// It collects.
+    Starting { by: Duration },
+    /// It waits for runs.
+    Ready,
+    /// It is gone; what it said before is still being read, at most until then.
+    Gone { exit: Exit, by: Duration },
+    /// It will not be of use any more.
+    Failed(StartErrorKind),
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) process: Process,
+    pub(crate) purpose: Purpose,
+    pub(crate) stage: Stage,
+    pub(crate) spawned_at: Duration,
+    server: Option<Arc<UnixStream>>,
+    has_connected: bool,
+    folder: String,
+}
+
+impl Agent {
+    /// Starts one. What becomes of it, the inbox will hear.
+    pub(crate) fn spawn(
+        id: AgentId,
+        purpose: Purpose,
+        launch: &Launch,
+        (workshop, inbox): (&Workshop, &Inbox),
+        now: Duration,
+    ) -> Result<Self, StartErrorKind> {
+        let folder = format!("agent-{id}");
+        let tmp = workshop.make(&folder).map_err(StartErrorKind::Folder)?;
+        let token = token().map_err(StartErrorKind::Folder)?;
+        let line = command(launch, workshop, &token, tmp.into());
+        inbox.admit(token, id);
+        let slot = inbox.slot();
+        let on_exit = move || {
+            slot.put(Note::Exited { agent: id });
+        };
+        let process = Process::spawn(&line, on_exit).map_err(StartErrorKind::Interpreter)?;
+        let stage = Stage::Starting { by: now + launch.start_timeout };
+        Ok(Self {
+            process,
+            purpose,
+            stage,
+            spawned_at: now,
+            server: None,
+            has_connected: false,
+            folder,
+        })
+    }
+
+    pub(crate) fn connected(&mut self, stream: Arc<UnixStream>) {
+        self.server = Some(stream);
+        self.has_connected = true;
+    }
+
+    /// Whether it ever was connected.
+    pub(crate) fn has_connected(&self) -> bool {
+        self.has_connected
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self.stage, Stage::Ready)
+    }
+
+    /// Whether neither side has hung up, as far as we know.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Says something to it.
+    pub(crate) fn say(&self, message: &ToAgent) -> io::Result<()> {
+        match &self.server {
+            Some(stream) => frame::write(&mut &**stream, message),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Hangs up: it kills its runs and leaves.
+    pub(crate) fn hang_up(&mut self) {
+        if let Some(stream) = self.server.take() {
+            // Fails if it has hung up before us.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// The name of its folder for temporary files.
+    pub(crate) fn folder(&self) -> &str {
+        &self.folder
+    }
+}
+
+fn command(launch: &Launch, workshop: &Workshop, token: &str, tmp: OsString) -> CommandLine {
+    let mut arguments = launch.flags.clone();
+    arguments.push(workshop.agent(&launch.agent.entry).into());
+    arguments.push(workshop.socket().into());
+    arguments.push(token.into());
+    arguments.extend(launch.runner.iter().cloned());
+    let mut env = vec![("TMPDIR".into(), Some(tmp))];
+    env.extend(launch.env.iter().cloned());
+    CommandLine {
+        program: launch.program.clone(),
+        arguments,
+        current_dir: launch.current_dir.clone(),
+        env,
+    }
+}
+
+/// A secret nobody can guess.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}

@@ -1,0 +1,114 @@
+//! Who runs next?
+//!
+//! First come, first served, as long as there is room; but a run under which an agent has died
+//! runs alone.
+
+use std::io;
+
+use rustix::process::Signal;
+use unflake_model::Repetition;
+use unflake_wire::{Run, ToAgent};
+
+use crate::agent::{Agent, Purpose};
+use crate::engine::{Engine, Waiting};
+use crate::error::{EngineError, StartErrorKind};
+use crate::event::Event;
+use crate::inbox::AgentId;
+use crate::running::{Limits, Running};
+
+impl Engine {
+    /// Starts what there is room for.
+    pub(crate) fn dispatch(&mut self) -> Result<(), EngineError> {
+        while let Some(next) = self.waiting.front() {
+            let n_running = self.running.len() + self.n_cold_starting();
+            let is_alone = next.is_suspect || self.running.values().any(|r| r.is_suspect);
+            let room = if is_alone { 1 } else { self.launch.jobs.max(1) };
+            if room <= n_running {
+                break;
+            }
+            let is_cold = self.why_cold().is_some();
+            let server = self.server.filter(|id| self.agents.get(id).is_some_and(Agent::is_ready));
+            match (server, is_cold) {
+                (Some(server), _) => {
+                    let Some(next) = self.waiting.pop_front() else { break };
+                    if is_cold {
+                        // The one that has collected can make one run.
+                        self.server = None;
+                    }
+                    self.begin(server, next)?;
+                }
+                (None, true) => {
+                    let Some(next) = self.waiting.pop_front() else { break };
+                    self.begin_cold(next)?;
+                }
+                (None, false) => break,
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn n_cold_starting(&self) -> usize {
+        let is_starting =
+            |agent: &&Agent| !agent.is_ready() && matches!(agent.purpose, Purpose::Run(_));
+        self.agents.values().filter(is_starting).count()
+    }
+
+    fn begin_cold(&mut self, next: Waiting) -> Result<(), EngineError> {
+        let run = next.experiment.run;
+        match self.spawn(Purpose::Run(Box::new(next.experiment))) {
+            Ok(_) => self.ready.push_back(Event::RunStarted { run }),
+            Err(StartErrorKind::Folder(error) | StartErrorKind::Interpreter(error)) => {
+                return Err(error.into());
+            }
+            Err(kind) => return Err(io::Error::other(kind).into()),
+        }
+        Ok(())
+    }
+
+    /// Hands a run to an agent that is ready.
+    pub(crate) fn begin(&mut self, id: AgentId, next: Waiting) -> Result<(), EngineError> {
+        let ticket = self.n_tickets;
+        self.n_tickets += 1;
+        let scratch = self.workshop.make(&ticket.to_string())?;
+        let is_cold = self.why_cold().is_some();
+        let experiment = next.experiment;
+        let order = experiment.order.tests().iter().filter_map(|t| self.roster.place(*t)).collect();
+        let message = ToAgent::Run(Run {
+            run: ticket,
+            order,
+            twice: experiment.repetition == Repetition::Twice,
+            isolation: self.launch.isolation.clone(),
+            scratch: scratch.to_string_lossy().into_owned(),
+            in_place: is_cold,
+        });
+        let now = self.clock.now();
+        let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };
+        let Some(agent) = self.agents.get_mut(&id) else { return Ok(()) };
+        let was_starting = matches!(agent.purpose, Purpose::Run(_));
+        if is_cold && !was_starting {
+            agent.purpose = Purpose::Run(Box::new(experiment.clone()));
+        }
+        let began_at = if was_starting { agent.spawned_at } else { now };
+        if !was_starting {
+            self.ready.push_back(Event::RunStarted { run: experiment.run });
+        }
+        let mut running = Running::new(experiment, id, limits, began_at, now);
+        running.is_suspect = next.is_suspect;
+        running.stderr_mark = agent.process.stderr().mark();
+        if agent.say(&message).is_err() {
+            // It is dying, or stuck; either way its end will be heard.
+            agent.process.signal(Signal::KILL);
+        }
+        self.running.insert(ticket, running);
+        Ok(())
+    }
+
+    pub(crate) fn spawn(&mut self, purpose: Purpose) -> Result<AgentId, StartErrorKind> {
+        let id = self.n_agents;
+        self.n_agents += 1;
+        let home = (&self.workshop, &self.inbox);
+        let agent = Agent::spawn(id, purpose, &self.launch, home, self.clock.now())?;
+        self.agents.insert(id, agent);
+        Ok(id)
+    }
+}

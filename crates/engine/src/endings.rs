@@ -1,0 +1,209 @@
+//! How do runs and agents end, and what follows from it?
+//!
+//! When the agent that runs are forked from dies, one of the runs under way may have killed it, and
+//! nobody saw which. So they are *suspects*: each begins again alone. If the agent dies again, that
+//! run is to blame, and it ends with a crash of the test that was under way; if not, it was
+//! innocent, or the death had another cause.
+
+use std::net::Shutdown;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use unflake_model::{Attempt, Experiment, Observation, Outcome, RunId};
+
+use crate::agent::{Agent, Purpose, Stage};
+use crate::engine::{Caller, Engine, Ticket, Waiting};
+use crate::error::StartErrorKind;
+use crate::event::{Ending, Event, Failure, Isolation};
+use crate::inbox::AgentId;
+use crate::running::{Blame, Running};
+
+/// How often in a row an agent may die before we give up.
+const DEATHS_MAX: u32 = 3;
+/// How long we wait before the first new start; then twice as long each time.
+const RESTART_PAUSE: Duration = Duration::from_millis(100);
+
+impl Engine {
+    /// A run is over, or at least this life of it.
+    pub(crate) fn finish(&mut self, ticket: Ticket) {
+        let Some(mut running) = self.running.remove(&ticket) else { return };
+        match (running.is_orphan(), running.is_suspect) {
+            (true, false) => return self.put_back(ticket, running),
+            (true, true) => return self.convict(ticket, running),
+            (false, _) => (),
+        }
+        let now = self.clock.now();
+        let (ending, blame) = running.finish(now);
+        if let Some(blame) = blame {
+            let message = match &ending {
+                Ending::Died(exit) => format!("the process died while the test ran: {exit}"),
+                _ => "the run ended while the test ran".to_owned(),
+            };
+            let text = running.stderr.take().unwrap_or_else(|| {
+                let agent = self.agents.get(&running.agent);
+                let mark = running.stderr_mark;
+                agent.map_or_else(String::new, |agent| agent.process.last_words_since(mark).1)
+            });
+            self.ready.push_back(ended(running.experiment.run, blame, message, text));
+        }
+        self.conclude(ticket, running, ending);
+    }
+
+    /// Reports a run that is over, and clears away what it leaves.
+    pub(crate) fn conclude(&mut self, ticket: Ticket, mut running: Running, ending: Ending) {
+        self.n_deaths = 0;
+        let observation = running.observation(self.clock.now());
+        let isolation = std::mem::take(&mut running.isolation);
+        self.ready.push_back(Event::RunEnded { observation, ending, isolation });
+        self.retire(ticket, &running);
+    }
+
+    /// Clears away what a run leaves; also connections that a stray process holds open.
+    pub(crate) fn retire(&mut self, ticket: Ticket, running: &Running) {
+        for connection in running.connections() {
+            if let Some(Caller::Run(_, stream)) = self.callers.remove(connection) {
+                // Fails if the other end has hung up already.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+        self.workshop.discard(&ticket.to_string());
+        let agent = self.agents.get(&running.agent);
+        if agent.is_some_and(|agent| matches!(agent.purpose, Purpose::Run(_))) {
+            self.remove_agent(running.agent);
+        }
+        self.dismiss_if_forgotten(running.agent);
+    }
+
+    /// Lets nobody in as an agent that is gone, once none of its runs is waited for.
+    fn dismiss_if_forgotten(&self, id: AgentId) {
+        let is_remembered = self.running.values().any(|running| running.agent == id);
+        if !is_remembered && !self.agents.contains_key(&id) {
+            self.inbox.dismiss(id);
+        }
+    }
+
+    /// A run for which no process could be brought up is over.
+    pub(crate) fn conclude_unstarted(&mut self, experiment: &Experiment, ending: Ending) {
+        let attempts = experiment.order.tests().iter().flat_map(|test| {
+            let attempt =
+                Attempt { test: *test, outcome: Outcome::NotRun, duration: Duration::ZERO };
+            std::iter::repeat_n(attempt, experiment.repetition.n_attempts())
+        });
+        let observation = Observation {
+            run: experiment.run,
+            attempts: attempts.collect(),
+            duration: Duration::ZERO,
+        };
+        let isolation = Isolation::default();
+        self.ready.push_back(Event::RunEnded { observation, ending, isolation });
+    }
+
+    /// Ends an agent and everything it has started.
+    pub(crate) fn remove_agent(&mut self, id: AgentId) -> Option<Agent> {
+        let mut agent = self.agents.remove(&id)?;
+        self.dismiss_if_forgotten(id);
+        if self.server == Some(id) {
+            self.server = None;
+        }
+        agent.hang_up();
+        agent.process.signal(Signal::KILL);
+        agent.process.reap();
+        self.workshop.discard(agent.folder());
+        Some(agent)
+    }
+
+    /// Removes an agent that failed; says why, and what it wrote.
+    pub(crate) fn bury(&mut self, id: AgentId) -> Option<(StartErrorKind, String)> {
+        let agent = self.remove_agent(id)?;
+        let (_, stderr) = agent.process.last_words();
+        match agent.stage {
+            Stage::Failed(kind) => Some((kind, stderr)),
+            Stage::Starting { .. } | Stage::Ready | Stage::Gone { .. } => None,
+        }
+    }
+
+    /// Looks after agents that have failed.
+    pub(crate) fn sweep(&mut self) {
+        if self.collected.is_none() {
+            // The first one: whoever waits for it looks after it.
+            return;
+        }
+        let is_failed = |agent: &Agent| matches!(agent.stage, Stage::Failed(_));
+        let failed = self.agents.iter().filter(|(_, agent)| is_failed(agent));
+        for id in failed.map(|(id, _)| *id).collect::<Vec<_>>() {
+            let is_server = self.server == Some(id) && self.why_cold().is_none();
+            let experiment = match self.agents.get(&id).map(|agent| &agent.purpose) {
+                Some(Purpose::Run(experiment)) => Some((**experiment).clone()),
+                Some(Purpose::Serve) | None => None,
+            };
+            let Some((kind, stderr)) = self.bury(id) else { continue };
+            let run = self.running.iter().find(|(_, running)| running.agent == id);
+            match (experiment, run.map(|(ticket, _)| *ticket)) {
+                (Some(_), Some(ticket)) => self.finish(ticket),
+                (Some(experiment), None) => {
+                    let ending = Ending::NotStarted { why: kind.to_string(), stderr };
+                    self.conclude_unstarted(&experiment, ending);
+                }
+                (None, _) if is_server => self.server_died(id, &kind.to_string(), stderr),
+                (None, _) => (),
+            }
+        }
+    }
+
+    /// The agent that runs are forked from is gone. Starts another, unless that is hopeless.
+    pub(crate) fn server_died(&mut self, id: AgentId, why: &str, stderr: String) {
+        self.n_deaths += 1;
+        let now = self.clock.now();
+        let runs = self.running.iter().filter(|(_, running)| running.agent == id);
+        for ticket in runs.map(|(ticket, _)| *ticket).collect::<Vec<_>>() {
+            self.signal(ticket, Signal::KILL);
+            if let Some(running) = self.running.get_mut(&ticket) {
+                running.orphaned(now);
+            }
+        }
+        if DEATHS_MAX <= self.n_deaths {
+            self.gave_up = Some((why.to_owned(), stderr));
+            return;
+        }
+        let pause = RESTART_PAUSE * 2_u32.pow(self.n_deaths.saturating_sub(1));
+        self.restart_at = Some(now + pause);
+        self.ready.push_back(Event::AgentDied { why: why.to_owned(), stderr });
+    }
+
+    /// Puts a run whose agent died back in line, to be run alone.
+    fn put_back(&mut self, ticket: Ticket, running: Running) {
+        self.retire(ticket, &running);
+        let experiment = running.experiment;
+        self.ready.push_back(Event::RunPutBack { run: experiment.run });
+        self.waiting.push_front(Waiting { experiment, is_suspect: true });
+    }
+
+    /// The agent died twice under this run, the second time alone with it.
+    fn convict(&mut self, ticket: Ticket, mut running: Running) {
+        let (_, blame) = running.finish(self.clock.now());
+        if let Some(blame) = blame {
+            let message = "the test killed the process that its run was forked from".to_owned();
+            self.ready.push_back(ended(running.experiment.run, blame, message, String::new()));
+        }
+        self.conclude(ticket, running, Ending::KilledAgent);
+    }
+
+    pub(crate) fn restart(&mut self) {
+        match self.spawn(Purpose::Serve) {
+            Ok(id) => self.server = Some(id),
+            Err(kind) => self.gave_up = Some((kind.to_string(), String::new())),
+        }
+    }
+}
+
+/// The event of an attempt that was ended from outside.
+pub(crate) fn ended(run: RunId, blame: Blame, message: String, text: String) -> Event {
+    Event::TestEnded {
+        run,
+        test: blame.place.test,
+        attempt: blame.place.attempt,
+        outcome: blame.outcome,
+        duration: blame.duration,
+        failure: Some(Failure { message, text, ..Failure::default() }),
+    }
+}

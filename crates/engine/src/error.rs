@@ -1,0 +1,145 @@
+//! What can go wrong, each with the advice for it.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+use unflake_model::RunId;
+
+use crate::process::Exit;
+
+/// The agent could not be brought up.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the tests with `{}`", .program.display())]
+pub struct StartError {
+    /// The interpreter.
+    pub program: OsString,
+    /// What went wrong.
+    #[source]
+    pub kind: StartErrorKind,
+    /// The end of what the process wrote to its standard error.
+    pub stderr: String,
+}
+
+/// What went wrong when an agent was brought up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartErrorKind {
+    /// There is no such program, or it cannot be executed.
+    #[error("the interpreter cannot be run: {0}")]
+    Interpreter(io::Error),
+    /// Our own folder, socket or thread could not be made.
+    #[error("cannot prepare the folder for the runs: {0}")]
+    Folder(io::Error),
+    /// The process ended before it had collected.
+    #[error("the process ended before the tests were collected: {0}")]
+    Died(Exit),
+    /// It speaks another version of the protocol.
+    #[error("the agent speaks version {found} of the protocol, this build speaks {known}")]
+    Version {
+        /// Its version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// It said something that makes no sense.
+    #[error("the agent said something that makes no sense: {0}")]
+    Protocol(String),
+    /// The runner could not collect.
+    #[error("{what}")]
+    Failed {
+        /// What was tried.
+        what: String,
+        /// The whole complaint.
+        text: String,
+    },
+    /// There are no tests.
+    #[error("no tests were collected")]
+    NothingCollected {
+        /// What could not be collected, with the complaint.
+        errors: Vec<(String, String)>,
+    },
+    /// A fresh agent found other tests than the first one.
+    #[error("collecting again gave other tests: {difference}")]
+    SuiteChanged {
+        /// The first difference.
+        difference: String,
+    },
+    /// Collecting took too long.
+    #[error("the tests were not collected within {after:?}")]
+    TimedOut {
+        /// How long it had been given.
+        after: Duration,
+    },
+    /// We were asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl StartError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match &self.kind {
+            StartErrorKind::Interpreter(_) => {
+                Some("name the interpreter of the project with `--python`".to_owned())
+            }
+            StartErrorKind::Folder(_) => {
+                Some("set TMPDIR to a short path with room, where you may write".to_owned())
+            }
+            StartErrorKind::TimedOut { .. } => {
+                Some("name fewer paths, or give it more time".to_owned())
+            }
+            StartErrorKind::NothingCollected { errors } if errors.is_empty() => {
+                Some("name the paths of the tests, as you would to the runner".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An experiment that this engine cannot make.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// Open choices cannot be made on purpose here.
+    #[error("run {}: this engine cannot perturb open choices (seed {seed})", .run.0)]
+    Perturbed {
+        /// The run.
+        run: RunId,
+        /// The seed asked for.
+        seed: u64,
+    },
+    /// The order speaks of a test that was not collected.
+    #[error("run {}: test {test} does not exist: {n_tests} tests were collected", .run.0)]
+    UnknownTest {
+        /// The run.
+        run: RunId,
+        /// The number given.
+        test: usize,
+        /// How many tests there are.
+        n_tests: usize,
+    },
+    /// A run of this number is waiting or running.
+    #[error("run {} was submitted twice", .run.0)]
+    Duplicate {
+        /// The run.
+        run: RunId,
+    },
+}
+
+/// The engine cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The agent dies whenever it is started.
+    #[error("the agent died {n_deaths} times in a row without finishing a run, last: {last}")]
+    AgentKeepsDying {
+        /// How often.
+        n_deaths: u32,
+        /// How it ended the last time.
+        last: String,
+        /// The end of what it wrote to its standard error.
+        stderr: String,
+    },
+    /// No folder, process or thread could be made for a run.
+    #[error("cannot prepare a run: {0}")]
+    Io(#[from] io::Error),
+}

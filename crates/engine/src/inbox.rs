@@ -1,0 +1,268 @@
+//! Everything the engine hears, in one queue.
+//!
+//! One thread accepts connections, one reads each of them, one waits for each process; all of them
+//! put letters into one bounded queue that only the engine reads. When the queue is full they wait,
+//! and so, in the end, does the agent: that is the back pressure.
+//!
+//! Who does not begin with a token we gave out is dropped, and never gets more memory than a first
+//! message.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use unflake_wire::frame::{self, FrameError};
+use unflake_wire::{FromAgent, Hello, Role};
+
+use crate::clock::Clock;
+
+/// How many letters may wait.
+const LETTERS_MAX: usize = 256;
+/// How long a new connection is given for its first message.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an agent may leave a message of ours unread before it counts as stuck.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The number of an agent, and of a connection: each is given once.
+pub(crate) type AgentId = u64;
+pub(crate) type ConnectionId = u64;
+
+/// One thing that was heard, and when.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub(crate) at: Duration,
+    pub(crate) note: Note,
+}
+
+/// One thing that was heard.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// An agent, or a run of it, has connected.
+    Connected { connection: ConnectionId, agent: AgentId, hello: Hello, stream: Arc<UnixStream> },
+    /// It says something.
+    Said { connection: ConnectionId, message: FromAgent },
+    /// It is gone, or said something that makes no sense.
+    Closed { connection: ConnectionId, error: Option<FrameError> },
+    /// The process of an agent is gone and can be reaped.
+    Exited { agent: AgentId },
+    /// Look up: there is news elsewhere.
+    Woken,
+}
+
+type Tokens = Arc<Mutex<BTreeMap<String, AgentId>>>;
+
+/// The queue, and the socket by which letters come.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    letters: Receiver<Letter>,
+    slot: Slot,
+    tokens: Tokens,
+    socket: PathBuf,
+    is_closed: Arc<AtomicBool>,
+}
+
+/// Where letters are put in.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    clock: Clock,
+    letters: SyncSender<Letter>,
+}
+
+impl Slot {
+    /// Puts one in, waiting for room. `false` if nobody will ever read it.
+    pub(crate) fn put(&self, note: Note) -> bool {
+        self.letters.send(Letter { at: self.clock.now(), note }).is_ok()
+    }
+
+    /// Makes the reader look up. A queue without room does that by itself.
+    pub(crate) fn wake(&self) {
+        let _ = self.letters.try_send(Letter { at: self.clock.now(), note: Note::Woken });
+    }
+}
+
+impl Inbox {
+    pub(crate) fn open(socket: &Path, clock: Clock) -> io::Result<Self> {
+        let listener = UnixListener::bind(socket)?;
+        let (sender, letters) = mpsc::sync_channel(LETTERS_MAX);
+        let slot = Slot { clock, letters: sender };
+        let tokens = Tokens::default();
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let (acceptor_slot, acceptor_tokens) = (slot.clone(), Arc::clone(&tokens));
+        let acceptor_closed = Arc::clone(&is_closed);
+        thread::Builder::new()
+            .name("accept".to_owned())
+            .spawn(move || accept(&listener, &acceptor_slot, &acceptor_tokens, &acceptor_closed))?;
+        Ok(Self { letters, slot, tokens, socket: socket.to_owned(), is_closed })
+    }
+
+    pub(crate) fn slot(&self) -> Slot {
+        self.slot.clone()
+    }
+
+    /// Lets in whoever shows this token, as this agent.
+    pub(crate) fn admit(&self, token: String, agent: AgentId) {
+        lock(&self.tokens).insert(token, agent);
+    }
+
+    /// Lets in nobody as this agent any more.
+    pub(crate) fn dismiss(&self, agent: AgentId) {
+        lock(&self.tokens).retain(|_, known| *known != agent);
+    }
+
+    /// The next letter, waiting at most that long.
+    pub(crate) fn next(&self, wait_max: Duration) -> Option<Letter> {
+        self.letters.recv_timeout(wait_max).ok()
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts, so that it sees that it is over.
+        let _ = UnixStream::connect(&self.socket);
+    }
+}
+
+fn lock(tokens: &Tokens) -> MutexGuard<'_, BTreeMap<String, AgentId>> {
+    tokens.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn accept(listener: &UnixListener, slot: &Slot, tokens: &Tokens, is_closed: &AtomicBool) {
+    for (connection, stream) in (0..).zip(listener.incoming()) {
+        if is_closed.load(Ordering::SeqCst) {
+            return;
+        }
+        let Ok(stream) = stream else { continue };
+        let (slot, tokens) = (slot.clone(), Arc::clone(tokens));
+        // Without a thread for it, it is dropped, and whoever sent it runs into its time limit.
+        let _ = thread::Builder::new()
+            .name(format!("read {connection}"))
+            .spawn(move || receive(connection, stream, &slot, &tokens));
+    }
+}
+
+/// Reads one connection to its end.
+fn receive(connection: ConnectionId, stream: UnixStream, slot: &Slot, tokens: &Tokens) {
+    let stream = Arc::new(stream);
+    let Some((hello, agent)) = greet(&stream, tokens) else { return };
+    let limit = match hello.role {
+        Role::Server => frame::SERVER_BYTES_MAX,
+        Role::Run => frame::RUN_BYTES_MAX,
+    };
+    let mut reader = &*stream;
+    let known = Note::Connected { connection, agent, hello, stream: Arc::clone(&stream) };
+    if !slot.put(known) {
+        return;
+    }
+    let error = loop {
+        match frame::read::<FromAgent>(&mut reader, limit) {
+            Ok(Some(message)) => {
+                if !slot.put(Note::Said { connection, message }) {
+                    return;
+                }
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    let _ = stream.shutdown(Shutdown::Both);
+    slot.put(Note::Closed { connection, error });
+}
+
+/// Reads the first message; `None` if it is not that of an agent we know.
+fn greet(stream: &UnixStream, tokens: &Tokens) -> Option<(Hello, AgentId)> {
+    stream.set_write_timeout(Some(WRITE_TIMEOUT)).ok()?;
+    stream.set_read_timeout(Some(HELLO_TIMEOUT)).ok()?;
+    let mut reader = stream;
+    let first = frame::read::<FromAgent>(&mut reader, frame::HELLO_BYTES_MAX).ok()??;
+    stream.set_read_timeout(None).ok()?;
+    let FromAgent::Hello(hello) = first else { return None };
+    let agent = *lock(tokens).get(&hello.token)?;
+    Some((hello, agent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+
+    const AMPLE: Duration = Duration::from_mins(1);
+
+    fn inbox(folder: &tempfile::TempDir) -> (Inbox, PathBuf) {
+        let socket = folder.path().join("socket");
+        let inbox = Inbox::open(&socket, Clock::start()).unwrap();
+        inbox.admit("secret".to_owned(), 3);
+        (inbox, socket)
+    }
+
+    fn hello(token: &str) -> FromAgent {
+        FromAgent::Hello(Hello {
+            version: 1,
+            role: Role::Run,
+            run: Some(5),
+            token: token.to_owned(),
+            pid: 1,
+            python: None,
+            runner: None,
+        })
+    }
+
+    #[test]
+    fn who_shows_a_token_is_heard_until_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inbox, socket) = inbox(&folder);
+        let mut stream = UnixStream::connect(socket).unwrap();
+        frame::write(&mut stream, &hello("secret")).unwrap();
+        frame::write(&mut stream, &FromAgent::Done {}).unwrap();
+        drop(stream);
+        let notes: Vec<Note> = (0..3).map(|_| inbox.next(AMPLE).unwrap().note).collect();
+        assert!(
+            matches!(&notes[0], Note::Connected { agent: 3, hello, .. } if hello.run == Some(5))
+        );
+        assert!(matches!(&notes[1], Note::Said { message: FromAgent::Done {}, .. }));
+        assert!(matches!(&notes[2], Note::Closed { error: None, .. }));
+    }
+
+    #[test]
+    fn who_does_not_is_dropped_without_a_letter() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inbox, socket) = inbox(&folder);
+        inbox.admit("old".to_owned(), 4);
+        inbox.dismiss(4);
+        let mut noise = UnixStream::connect(&socket).unwrap();
+        noise.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut streams = vec![noise];
+        for first in [hello("guess"), hello("old"), FromAgent::Done {}] {
+            let mut stream = UnixStream::connect(&socket).unwrap();
+            frame::write(&mut stream, &first).unwrap();
+            streams.push(stream);
+        }
+        for mut stream in streams {
+            // The other end closes: with or without what we sent in its buffer.
+            let end = stream.read(&mut [0; 1]);
+            assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
+        }
+        assert!(inbox.next(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn words_that_make_no_sense_end_the_connection_and_are_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inbox, socket) = inbox(&folder);
+        let mut stream = UnixStream::connect(socket).unwrap();
+        frame::write(&mut stream, &hello("secret")).unwrap();
+        stream.write_all(b"\x00\x00\x00\x04oops").unwrap();
+        let _hello = inbox.next(AMPLE).unwrap();
+        let Note::Closed { error: Some(error), .. } = inbox.next(AMPLE).unwrap().note else {
+            panic!("a malformed message must close the connection");
+        };
+        assert_eq!(error.to_string(), "`oops` is not a message of this protocol");
+    }
+}

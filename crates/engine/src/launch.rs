@@ -1,0 +1,59 @@
+//! What the engine is told before it starts: whom to start, and within which limits.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unflake_wire::Level;
+
+/// How long one that was asked to leave (`SIGTERM`) is given before it is made to (`SIGKILL`).
+pub const GRACE: Duration = Duration::from_millis(500);
+
+/// Our code inside the test process, as files.
+#[derive(Clone, Debug)]
+pub struct AgentFiles {
+    /// Path within the folder of the agent, and contents.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Which of them (or which folder of them) the interpreter is given.
+    pub entry: PathBuf,
+}
+
+/// Whether runs are forked from an agent that has collected, or started afresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Forked, unless the agent says that this is unsafe.
+    Fork,
+    /// Afresh, always.
+    Cold,
+}
+
+/// Whom to start, and within which limits.
+///
+/// The command is `program flags… <entry> <socket> <token> runner…`.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The interpreter.
+    pub program: OsString,
+    /// What the interpreter itself is given.
+    pub flags: Vec<OsString>,
+    /// The agent.
+    pub agent: AgentFiles,
+    /// What the agent is given after the token: the runner, and the arguments of the runner.
+    pub runner: Vec<OsString>,
+    /// The project.
+    pub current_dir: PathBuf,
+    /// Changes to our own environment: set, or with `None` removed.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// How a run begins.
+    pub start: Start,
+    /// Which levels of isolation to ask for.
+    pub isolation: Vec<Level>,
+    /// How long collecting may take.
+    pub start_timeout: Duration,
+    /// How long one attempt may take.
+    pub test_timeout: Duration,
+    /// How long a run may take.
+    pub run_timeout: Option<Duration>,
+    /// How many runs there may be at once; at least one.
+    pub jobs: usize,
+}

@@ -1,0 +1,56 @@
+//! Runs experiments on real tests: agents, processes, time limits, isolation, events.
+//!
+//! An [`Engine`] brings up an agent (our code inside the test process), which collects the tests
+//! once. Experiments go in by [`Engine::submit`], at most `jobs` of them run at once, and all that
+//! happens comes out of [`Engine::next_event`] as [`Event`]s. There is no callback and no runtime:
+//! the caller's loop is the only loop, and threads only carry what processes say to it.
+//!
+//! A run is forked from the agent, in milliseconds, wherever that is safe; where it is not, each
+//! run has a fresh process. Both look the same from outside.
+//!
+//! | module | question it answers |
+//! |---|---|
+//! | `launch` | whom to start, and within which limits? |
+//! | `engine` | the face, and the one loop |
+//! | `dispatch` | who runs next? |
+//! | `hear` | what does it mean that this was said? |
+//! | `endings` | how do runs and agents end, and what follows from it? |
+//! | `running` | when has a run taken too long, when is it over, who is to blame? |
+//! | `progress` | what is known about its attempts? |
+//! | `inbox` | who says what? |
+//! | `process` | how is a process started, heard and ended? |
+//! | `workshop` | where do its files live? |
+//! | `roster` | which of the collected tests can we speak of? |
+//!
+//! What can go wrong in a test (it hangs, crashes, kills its parent, closes our socket, writes for
+//! ever) goes wrong in its own run and is an outcome. What can go wrong with an agent is an error
+//! that carries the agent's last words.
+//!
+//! Agents ask the kernel to end them with the *thread* that started them. So an engine belongs to
+//! one thread that lives as long as it does.
+
+mod agent;
+mod clock;
+mod dispatch;
+mod endings;
+mod engine;
+mod error;
+mod event;
+mod hear;
+mod inbox;
+mod interrupt;
+mod launch;
+pub mod process;
+mod progress;
+mod roster;
+mod running;
+mod tail;
+mod workshop;
+
+pub use engine::Engine;
+pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
+pub use event::{Ending, Event, Failure, Isolation};
+pub use interrupt::Interrupt;
+pub use launch::{AgentFiles, GRACE, Launch, Start};
+pub use roster::SetAside;
+pub use unflake_wire::{Collected, CollectedTest, CollectionError, Level, Refused};

@@ -1,0 +1,437 @@
+//! One run under way: when has it taken too long, when is it over, and who is to blame?
+//!
+//! A pure state machine in the time of the engine. It is told what was heard and when; it answers
+//! by when it wants to be looked at again ([`Running::deadline`]) and what is to be done then
+//! ([`Running::expire`]).
+//!
+//! A run is over when its process is gone *and* everything it said was read: the two come by
+//! different ways, in any order. Where the process went in the middle, "everything" is known by
+//! the end of its connections. A stray process may hold a connection open for ever, and one that
+//! was opened last may not have been accepted yet; for these two there are short spans of time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rustix::process::Pid;
+use unflake_model::{Experiment, Observation, Outcome};
+
+use crate::event::{Ending, Isolation};
+use crate::inbox::{AgentId, ConnectionId};
+use crate::launch::GRACE;
+use crate::process::Exit;
+use crate::progress::{Place, Progress};
+
+/// How long a run may be silent where no test is under way: forking, isolating, tearing down.
+const SILENCE_MIN: Duration = Duration::from_secs(30);
+/// How long after the last connection has closed another one may turn up.
+const SETTLE: Duration = Duration::from_millis(50);
+/// How long a connection of a process that is gone is read for more.
+const LINGER: Duration = Duration::from_secs(1);
+/// After this it is not read any more, even if someone keeps talking.
+const LINGER_MAX: Duration = Duration::from_secs(5);
+/// How long the end of a killed process is waited for.
+const FORGET: Duration = Duration::from_secs(5);
+
+/// How much time there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) test: Duration,
+    pub(crate) run: Option<Duration>,
+}
+
+/// What is to be done about a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Ask its processes to leave.
+    Terminate,
+    /// Make them.
+    Kill,
+    /// Nothing more is to be expected of it.
+    Finish,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    No,
+    Asked { kill_at: Duration },
+    Killed { forget_at: Duration },
+}
+
+/// An attempt that was ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blame {
+    pub(crate) place: Place,
+    pub(crate) outcome: Outcome,
+    pub(crate) duration: Duration,
+}
+
+/// One run under way.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) experiment: Experiment,
+    pub(crate) agent: AgentId,
+    /// Whether an agent died under it before, so that it now runs alone.
+    pub(crate) is_suspect: bool,
+    /// Who leads its process group.
+    pub(crate) pid: Option<Pid>,
+    pub(crate) isolation: Isolation,
+    /// How much its agent had written to its standard error when it began.
+    pub(crate) stderr_mark: u64,
+    /// What its process left behind on its own.
+    pub(crate) stderr: Option<String>,
+    pub(crate) progress: Progress,
+    limits: Limits,
+    began_at: Duration,
+    heard_at: Duration,
+    connections: BTreeSet<ConnectionId>,
+    was_connected: bool,
+    exit: Option<(Duration, Exit)>,
+    is_orphan: bool,
+    stop: Stop,
+    ending: Option<Ending>,
+}
+
+impl Running {
+    pub(crate) fn new(
+        experiment: Experiment,
+        agent: AgentId,
+        limits: Limits,
+        began_at: Duration,
+        now: Duration,
+    ) -> Self {
+        Self {
+            progress: Progress::new(experiment.order.clone(), experiment.repetition),
+            experiment,
+            agent,
+            is_suspect: false,
+            pid: None,
+            isolation: Isolation::default(),
+            stderr_mark: 0,
+            stderr: None,
+            limits,
+            began_at,
+            heard_at: now,
+            connections: BTreeSet::new(),
+            was_connected: false,
+            exit: None,
+            is_orphan: false,
+            stop: Stop::No,
+            ending: None,
+        }
+    }
+
+    /// Something was heard of it.
+    pub(crate) fn heard(&mut self, at: Duration) {
+        self.heard_at = self.heard_at.max(at);
+    }
+
+    /// It has connected. The first time it is still the process that leads the group; later it may
+    /// be another, in a namespace where numbers mean something else.
+    pub(crate) fn connected(&mut self, connection: ConnectionId, pid: Option<Pid>, at: Duration) {
+        self.heard(at);
+        if !self.was_connected {
+            self.pid = self.pid.or(pid);
+        }
+        self.was_connected = true;
+        self.connections.insert(connection);
+    }
+
+    pub(crate) fn disconnected(&mut self, connection: ConnectionId, at: Duration) {
+        self.heard(at);
+        self.connections.remove(&connection);
+    }
+
+    /// Those that are open.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = &ConnectionId> {
+        self.connections.iter()
+    }
+
+    /// Its process is gone.
+    pub(crate) fn exited(&mut self, exit: Exit, at: Duration) {
+        self.exit.get_or_insert((at, exit));
+    }
+
+    /// The agent it was forked from is gone, and with it whoever could tell how its process ended.
+    pub(crate) fn orphaned(&mut self, at: Duration) {
+        if self.exit.is_none() {
+            self.exited(Exit { code: None, signal: None }, at);
+            self.is_orphan = true;
+        }
+    }
+
+    /// Whether its agent died before it was over.
+    pub(crate) fn is_orphan(&self) -> bool {
+        self.is_orphan && !self.progress.is_complete()
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// When to look at it again if nothing is heard until then.
+    pub(crate) fn deadline(&self) -> Duration {
+        if let Some((exit_at, _)) = self.exit {
+            return self.end_of_words(exit_at);
+        }
+        match self.stop {
+            Stop::No => self.patience().0,
+            Stop::Asked { kill_at } => kill_at,
+            Stop::Killed { forget_at } => forget_at,
+        }
+    }
+
+    /// When everything that a process said before it was gone has been read.
+    fn end_of_words(&self, exit_at: Duration) -> Duration {
+        let last = exit_at.max(self.heard_at);
+        if self.progress.is_complete() {
+            exit_at
+        } else if self.was_connected && self.connections.is_empty() {
+            last + SETTLE
+        } else {
+            (last + LINGER).min(exit_at + LINGER_MAX)
+        }
+    }
+
+    /// Until when it may go on, and how it ends if it does.
+    fn patience(&self) -> (Duration, Ending) {
+        let (by, ending) = match self.progress.open() {
+            Some((_, since)) => (since + self.limits.test, Ending::TestTimedOut),
+            None if self.progress.is_done() => (self.heard_at + GRACE, Ending::CutShort),
+            None => (self.heard_at + self.limits.test.max(SILENCE_MIN), Ending::Hung),
+        };
+        match self.limits.run.map(|run| self.began_at + run) {
+            Some(end) if end < by => (end, Ending::RunTimedOut),
+            _ => (by, ending),
+        }
+    }
+
+    /// What to do now that the deadline has passed, and which attempt that ends.
+    pub(crate) fn expire(&mut self, now: Duration) -> (Action, Option<Blame>) {
+        if self.exit.is_some() {
+            return (Action::Finish, None);
+        }
+        match self.stop {
+            Stop::No => {
+                let (_, ending) = self.patience();
+                let after = self.limits.test;
+                let blame = match ending {
+                    Ending::TestTimedOut => self.blame(Outcome::TimedOut { after }, now),
+                    _ => None,
+                };
+                self.ending = Some(ending);
+                self.stop = Stop::Asked { kill_at: now + GRACE };
+                (Action::Terminate, blame)
+            }
+            Stop::Asked { .. } => {
+                self.stop = Stop::Killed { forget_at: now + FORGET };
+                (Action::Kill, None)
+            }
+            Stop::Killed { .. } => (Action::Finish, None),
+        }
+    }
+
+    /// Ends the attempt under way, if there is one, with this outcome.
+    fn blame(&mut self, outcome: Outcome, now: Duration) -> Option<Blame> {
+        let (place, since) = self.progress.open()?;
+        let duration = now.saturating_sub(since);
+        self.progress.settle(place, outcome, duration);
+        Some(Blame { place, outcome, duration })
+    }
+
+    /// How it came to its end; the attempt that was under way in a process that died is to blame.
+    pub(crate) fn finish(&mut self, now: Duration) -> (Ending, Option<Blame>) {
+        if self.progress.is_complete() {
+            return (Ending::Complete, None);
+        }
+        if let Some(ending) = self.ending.take() {
+            return (ending, None);
+        }
+        if self.progress.is_done() {
+            return (Ending::CutShort, None);
+        }
+        let exit = self.exit.map_or(Exit { code: None, signal: None }, |(_, exit)| exit);
+        let blame = self.blame(Outcome::Crashed { signal: exit.signal }, now);
+        (Ending::Died(exit), blame)
+    }
+
+    /// What was seen, as of now.
+    pub(crate) fn observation(&self, now: Duration) -> Observation {
+        Observation {
+            run: self.experiment.run,
+            attempts: self.progress.attempts(),
+            duration: now.saturating_sub(self.began_at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unflake_model::{Environment, Order, Repetition, RunId, TestIndex};
+    use unflake_wire::{End, Ended, Phase};
+
+    const TEST: Duration = Duration::from_secs(10);
+    const SEGV: Exit = Exit { code: None, signal: Some(11) };
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn running(run: Option<Duration>) -> Running {
+        let experiment = Experiment {
+            run: RunId(1),
+            order: Order::from_distinct(vec![TestIndex::new(0), TestIndex::new(1)]),
+            environment: Environment::Plain,
+            repetition: Repetition::Once,
+        };
+        let mut running = Running::new(experiment, 0, Limits { test: TEST, run }, at(0), at(0));
+        running.connected(1, None, at(1));
+        running
+    }
+
+    fn end(position: usize) -> End {
+        End {
+            position,
+            attempt: 0,
+            outcome: Ended::Passed,
+            phase: Phase::Call,
+            seconds: 0.25,
+            message: None,
+            text: None,
+            stdout: None,
+            stderr: None,
+        }
+    }
+
+    fn outcomes(running: &Running) -> Vec<Outcome> {
+        running.observation(at(99)).attempts.iter().map(|attempt| attempt.outcome).collect()
+    }
+
+    #[test]
+    fn a_test_that_takes_too_long_is_asked_to_leave_then_made_to_then_forgotten() {
+        let mut running = running(None);
+        running.progress.started(0, 0, at(2)).unwrap();
+        assert_eq!(running.deadline(), at(2) + TEST);
+        let (action, blame) = running.expire(at(12));
+        assert_eq!(action, Action::Terminate);
+        let blame = blame.unwrap();
+        assert_eq!(blame.outcome, Outcome::TimedOut { after: TEST });
+        assert_eq!(blame.duration, TEST);
+        assert_eq!(running.deadline(), at(12) + GRACE);
+        assert_eq!(running.expire(running.deadline()), (Action::Kill, None));
+        assert_eq!(running.deadline(), at(12) + GRACE + FORGET);
+        assert_eq!(running.expire(running.deadline()), (Action::Finish, None));
+        assert_eq!(running.finish(at(20)), (Ending::TestTimedOut, None));
+        assert_eq!(outcomes(&running), [blame.outcome, Outcome::NotRun]);
+    }
+
+    #[test]
+    fn an_end_that_comes_after_the_time_was_up_changes_nothing() {
+        let mut running = running(None);
+        running.progress.started(0, 0, at(2)).unwrap();
+        running.expire(at(12));
+        assert_eq!(running.progress.ended(&end(0)), None);
+        running.exited(Exit { code: None, signal: Some(15) }, at(12));
+        running.disconnected(1, at(12));
+        assert_eq!(running.deadline(), at(12) + SETTLE);
+        assert_eq!(running.finish(at(13)), (Ending::TestTimedOut, None));
+    }
+
+    #[test]
+    fn a_run_that_takes_too_long_blames_nobody() {
+        let mut running = running(Some(at(5)));
+        running.progress.started(0, 0, at(2)).unwrap();
+        assert_eq!(running.deadline(), at(5));
+        assert_eq!(running.expire(at(5)), (Action::Terminate, None));
+        assert_eq!(running.finish(at(6)), (Ending::RunTimedOut, None));
+        assert_eq!(outcomes(&running), [Outcome::NotRun, Outcome::NotRun]);
+    }
+
+    #[test]
+    fn who_leads_the_group_is_known_from_the_first_connection_or_from_the_agent() {
+        let pid = |raw| Pid::from_raw(raw);
+        let mut heard_first = running(None);
+        heard_first.connected(2, pid(2), at(2));
+        assert_eq!(heard_first.pid, None, "a later connection may come from a namespace");
+        let experiment = heard_first.experiment.clone();
+        let limits = heard_first.limits;
+        let mut running = Running::new(experiment, 0, limits, at(0), at(0));
+        running.connected(1, pid(77), at(1));
+        running.connected(2, pid(2), at(2));
+        assert_eq!(running.pid, pid(77));
+    }
+
+    #[test]
+    fn silence_between_tests_is_borne_longer_and_blames_nobody() {
+        let mut running = running(None);
+        assert_eq!(running.deadline(), at(1) + SILENCE_MIN);
+        assert_eq!(running.expire(at(31)), (Action::Terminate, None));
+        assert_eq!(running.finish(at(32)), (Ending::Hung, None));
+    }
+
+    #[test]
+    fn a_crash_is_read_to_the_end_before_it_is_blamed() {
+        let mut running = running(None);
+        running.exited(SEGV, at(3));
+        // Its connection is still open: words may come.
+        assert_eq!(running.deadline(), at(3) + LINGER);
+        running.progress.started(0, 0, at(2)).unwrap();
+        running.progress.ended(&end(0)).unwrap();
+        running.progress.started(1, 0, at(2)).unwrap();
+        running.disconnected(1, at(3));
+        assert_eq!(running.deadline(), at(3) + SETTLE);
+        assert_eq!(running.expire(at(4)).0, Action::Finish);
+        let (ending, blame) = running.finish(at(4));
+        assert_eq!(ending, Ending::Died(SEGV));
+        assert_eq!(blame.unwrap().place.test, TestIndex::new(1));
+        assert_eq!(outcomes(&running), [Outcome::Passed, Outcome::Crashed { signal: Some(11) }]);
+    }
+
+    #[test]
+    fn a_crash_between_tests_blames_nobody() {
+        let mut running = running(None);
+        running.progress.started(0, 0, at(2)).unwrap();
+        running.progress.ended(&end(0)).unwrap();
+        running.exited(SEGV, at(3));
+        assert_eq!(running.finish(at(4)), (Ending::Died(SEGV), None));
+    }
+
+    #[test]
+    fn a_stray_that_keeps_talking_does_not_keep_the_run_alive() {
+        let mut running = running(None);
+        running.exited(SEGV, at(3));
+        for second in 3..20 {
+            running.heard(at(second));
+        }
+        assert_eq!(running.deadline(), at(3) + LINGER_MAX);
+    }
+
+    #[test]
+    fn a_session_that_a_test_ended_blames_nobody() {
+        let mut running = running(None);
+        running.progress.started(0, 0, at(2)).unwrap();
+        running.progress.ended(&end(0)).unwrap();
+        running.progress.done();
+        running.exited(Exit { code: Some(0), signal: None }, at(3));
+        running.disconnected(1, at(3));
+        assert_eq!(running.finish(at(4)), (Ending::CutShort, None));
+        assert_eq!(outcomes(&running), [Outcome::Passed, Outcome::NotRun]);
+    }
+
+    #[test]
+    fn a_complete_run_ends_with_its_process_and_is_not_hurt_by_a_slow_goodbye() {
+        let mut running = running(None);
+        for position in 0..2 {
+            running.progress.started(position, 0, at(2)).unwrap();
+            running.progress.ended(&end(position)).unwrap();
+        }
+        running.progress.done();
+        running.heard(at(3));
+        assert_eq!(running.deadline(), at(3) + GRACE);
+        assert_eq!(running.expire(at(4)), (Action::Terminate, None));
+        running.exited(Exit { code: None, signal: Some(15) }, at(5));
+        assert_eq!(running.deadline(), at(5));
+        assert_eq!(running.finish(at(5)), (Ending::Complete, None));
+        assert_eq!(running.observation(at(5)).duration, at(5));
+    }
+}

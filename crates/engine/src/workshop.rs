@@ -1,0 +1,159 @@
+//! The folder of an engine: its socket, its agent, and a scratch folder for each run.
+//!
+//! Private (0700), short (the path of a socket has 108 bytes), and gone afterwards. Scratch folders
+//! are removed by a thread of their own, because a run can leave a gigabyte behind and the next one
+//! should not wait for it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use tempfile::TempDir;
+
+use crate::launch::AgentFiles;
+
+/// The longest folder below which a socket, and those that tests make in theirs, still have room.
+const FOLDER_BYTES_MAX: usize = 48;
+
+/// The folder of an engine.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    folder: Option<TempDir>,
+    path: PathBuf,
+    rubbish: Option<mpsc::Sender<PathBuf>>,
+    janitor: Option<JoinHandle<()>>,
+}
+
+impl Workshop {
+    pub(crate) fn new(agent: &AgentFiles) -> io::Result<Self> {
+        let folder = make_folder()?;
+        // Mounts speak of it by name, so no link may stand in between.
+        let path = folder.path().canonicalize()?;
+        if path.to_str().is_none() {
+            let message = format!("`{}` is not UTF-8", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let workshop_agent = path.join("agent");
+        for (name, contents) in &agent.files {
+            let file = workshop_agent.join(name);
+            fs::create_dir_all(file.parent().unwrap_or(&workshop_agent))?;
+            fs::write(file, contents)?;
+        }
+        let (rubbish, received) = mpsc::channel::<PathBuf>();
+        let janitor = thread::Builder::new().name("janitor".to_owned()).spawn(move || {
+            for path in received {
+                // What resists now is removed with the whole folder, when nobody is left in it.
+                let _ = remove_tree(&path);
+            }
+        })?;
+        Ok(Self { folder: Some(folder), path, rubbish: Some(rubbish), janitor: Some(janitor) })
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path.join("socket")
+    }
+
+    pub(crate) fn agent(&self, entry: &Path) -> PathBuf {
+        self.path.join("agent").join(entry)
+    }
+
+    /// Makes a private folder of this name.
+    pub(crate) fn make(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(path)
+    }
+
+    /// Removes the folder of this name, in the background.
+    pub(crate) fn discard(&self, name: &str) {
+        if let Some(rubbish) = &self.rubbish {
+            // The janitor lives as long as we do.
+            let _ = rubbish.send(self.path.join(name));
+        }
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        self.rubbish = None;
+        if let Some(janitor) = self.janitor.take() {
+            let _ = janitor.join();
+        }
+        if let Some(folder) = self.folder.take() {
+            let path = folder.keep();
+            // There is nobody left to tell; what resists stays in a folder named after us.
+            let _ = remove_tree(&path);
+        }
+    }
+}
+
+fn make_folder() -> io::Result<TempDir> {
+    let usual = std::env::temp_dir();
+    let is_long = FOLDER_BYTES_MAX < usual.as_os_str().len();
+    let parent = if is_long { Path::new("/tmp") } else { usual.as_path() };
+    let private = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("unflake-").permissions(private).tempdir_in(parent)
+}
+
+/// Removes a folder, also where tests (or an overlay) left folders without permissions in it.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    if fs::remove_dir_all(path).is_ok() || !path.exists() {
+        return Ok(());
+    }
+    open_up(path)?;
+    fs::remove_dir_all(path)
+}
+
+fn open_up(path: &Path) -> io::Result<()> {
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workshop() -> Workshop {
+        let agent =
+            AgentFiles { files: vec![("a/main.py".into(), b"pass".to_vec())], entry: "a".into() };
+        Workshop::new(&agent).unwrap()
+    }
+
+    #[test]
+    fn the_folder_is_private_and_gone_afterwards() {
+        let workshop = workshop();
+        let path = workshop.path.clone();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        let main = workshop.agent(Path::new("a")).join("main.py");
+        assert_eq!(fs::read(main).unwrap(), b"pass");
+        drop(workshop);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn folders_without_permissions_are_removed_too() {
+        let workshop = workshop();
+        let path = workshop.path.clone();
+        let scratch = workshop.make("1").unwrap();
+        fs::create_dir_all(scratch.join("work/work/deep")).unwrap();
+        fs::write(scratch.join("work/work/deep/file"), "x").unwrap();
+        fs::set_permissions(scratch.join("work/work/deep"), fs::Permissions::from_mode(0o500))
+            .unwrap();
+        fs::set_permissions(scratch.join("work/work"), fs::Permissions::from_mode(0o000)).unwrap();
+        workshop.discard("1");
+        drop(workshop);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,245 @@
+//! The messages, one type each, spelled as in `docs/design/agent-protocol.md`.
+
+use serde::{Deserialize, Serialize};
+
+/// What an agent says, on its server connection or on the connection of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromAgent {
+    /// The first message of every connection.
+    Hello(Hello),
+    /// Server: what there is to run.
+    Collected(Collected),
+    /// Server: nothing could be collected.
+    Failed {
+        /// What was tried.
+        what: String,
+        /// The whole complaint.
+        text: String,
+    },
+    /// Server: a child for the run exists.
+    Forked {
+        /// Its run.
+        run: u64,
+        /// Its process id, as the engine sees it.
+        pid: u32,
+    },
+    /// Server: the child of the run is gone.
+    Exited {
+        /// Its run.
+        run: u64,
+        /// Its exit status, if it left by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<i32>,
+        /// The signal that killed it, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        /// The end of what it wrote to its standard error past all capture.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stderr: Option<String>,
+    },
+    /// Run: which levels of isolation hold.
+    Isolated {
+        /// Those that do.
+        applied: Vec<Level>,
+        /// Those that do not.
+        refused: Vec<Refused>,
+    },
+    /// Run: an attempt begins.
+    Start {
+        /// The place of the test in the order of the run.
+        position: usize,
+        /// Which attempt of it, from 0.
+        attempt: usize,
+    },
+    /// Run: an attempt is over, teardown included.
+    End(End),
+    /// Run: the last fixture was torn down.
+    Done {},
+}
+
+/// What the engine says, on the server connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToAgent {
+    /// Run these tests.
+    Run(Run),
+    /// Leave; kill the children.
+    Stop {},
+}
+
+/// Who is at the other end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The version of the protocol it speaks.
+    pub version: u32,
+    /// What the connection is for.
+    pub role: Role,
+    /// With [`Role::Run`]: which run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+    /// The secret it was started with.
+    pub token: String,
+    /// Its process id, as it sees it.
+    pub pid: u32,
+    /// The version of the interpreter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
+    /// Name and version of the runner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Collecting, and forking runs.
+    Server,
+    /// One run.
+    Run,
+}
+
+/// What there is to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collected {
+    /// In the order in which the runner would run them.
+    pub tests: Vec<CollectedTest>,
+    /// What could not be collected.
+    pub errors: Vec<CollectionError>,
+    /// Why forking is unsafe, if it is.
+    pub fork: Option<String>,
+    /// The folder the ids are relative to.
+    pub rootdir: String,
+    /// Name and version of the runner.
+    pub runner: String,
+    /// Plugins of the runner that are loaded.
+    pub plugins: Vec<String>,
+}
+
+/// One test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectedTest {
+    /// Its name, exactly as the runner spells it.
+    pub id: String,
+    /// The tests it is kept together with: its file, and the class in it if there is one.
+    pub class: String,
+    /// The file it stands in.
+    pub file: String,
+}
+
+/// Something that could not be collected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectionError {
+    /// The file or node.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// The whole complaint.
+    pub text: String,
+}
+
+/// A request for a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The number under which it is reported.
+    pub run: u64,
+    /// Places in [`Collected::tests`], first to last.
+    pub order: Vec<usize>,
+    /// Whether each test is run a second time before the next one starts.
+    pub twice: bool,
+    /// Which levels of isolation to apply.
+    pub isolation: Vec<Level>,
+    /// A private folder for the run.
+    pub scratch: String,
+    /// Whether the agent itself is to run them, and then leave.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
+}
+
+/// A part of the world that a run can have for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Process ids: stray processes die with the run.
+    Pid,
+    /// The work tree: what is written there is dropped.
+    Tree,
+    /// The home folder, likewise.
+    Home,
+    /// The network, with loopback up.
+    Net,
+}
+
+impl Level {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pid => "pid",
+            Self::Tree => "tree",
+            Self::Home => "home",
+            Self::Net => "net",
+        }
+    }
+}
+
+/// A level of isolation that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Which.
+    pub level: Level,
+    /// The reason, for people.
+    pub why: String,
+}
+
+/// How an attempt ended, in the words of the agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// The place of the test in the order of the run.
+    pub position: usize,
+    /// Which attempt of it, from 0.
+    pub attempt: usize,
+    /// How it ended.
+    pub outcome: Ended,
+    /// The part of the test that decided the outcome.
+    pub phase: Phase,
+    /// How long it took.
+    pub seconds: f64,
+    /// The complaint, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The whole complaint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What the test wrote to standard output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// What the test wrote to standard error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+}
+
+/// The outcomes an agent can see. That a process was killed, only the engine can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Ran to its end without complaint.
+    Passed,
+    /// Complained.
+    Failed,
+    /// Could not be run.
+    Error,
+    /// Declined to run.
+    Skipped,
+}
+
+/// A part of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the test itself.
+    Setup,
+    /// The test itself.
+    Call,
+    /// After it.
+    Teardown,
+}
