@@ -1,0 +1,55 @@
+//! The agent, carried in the binary.
+
+use unflake_engine::AgentFiles;
+
+/// Embeds the named files of the agent's folder.
+macro_rules! embed {
+    ($($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!("../../../agents/python/unflake_agent/", $name)),
+        )),*]
+    };
+}
+
+const FILES: &[(&str, &str)] = embed![
+    "__init__.py",
+    "__main__.py",
+    "child.py",
+    "forkable.py",
+    "isolate.py",
+    "linux.py",
+    "neighbours.py",
+    "separate.py",
+    "serve.py",
+    "start.py",
+    "wire.py",
+    "with_pytest.py",
+    "with_unittest.py",
+];
+
+/// The agent, as files to be written where the interpreter finds them.
+pub(crate) fn agent_files() -> AgentFiles {
+    let files = FILES.iter().map(|(name, text)| ((*name).into(), text.as_bytes().to_vec()));
+    AgentFiles { files: files.collect(), entry: "__main__.py".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_of_the_agent_is_carried() {
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/python/unflake_agent");
+        let mut there: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| Path::new(name).extension().is_some_and(|ending| ending == "py"))
+            .collect();
+        there.sort();
+        let carried: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(carried, there);
+    }
+}

@@ -1,0 +1,264 @@
+//! Reading the JUnit XML that pytest writes.
+//!
+//! One `testcase` for each report of a test, in the order in which they were made. Most tests have
+//! one; one that failed and then failed again in its teardown has two, and subtests add theirs.
+
+use std::collections::BTreeMap;
+
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::reader::Reader;
+use unflake_model::{Outcome, Phase};
+
+use crate::node_id::junit_address;
+
+/// One `testcase`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    class: String,
+    name: String,
+    outcome: Outcome,
+    text: String,
+}
+
+/// What was said about one test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reported {
+    pub(crate) outcome: Outcome,
+    pub(crate) text: String,
+}
+
+/// Why a file is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoReport {
+    #[error("it ends in the middle")]
+    Cut,
+    #[error(transparent)]
+    Xml(#[from] quick_xml::Error),
+    #[error(transparent)]
+    Reference(#[from] quick_xml::escape::EscapeError),
+}
+
+/// Every `testcase` of a file, in order.
+pub(crate) fn parse(xml: &str) -> Result<Vec<Case>, NoReport> {
+    let mut reader = Reader::from_str(xml);
+    let mut cases: Vec<Case> = Vec::new();
+    let mut path: Vec<Tag> = Vec::new();
+    loop {
+        let is_complaint = path.last() == Some(&Tag::Complaint);
+        match reader.read_event()? {
+            Event::Start(tag) => {
+                let tag = enter(&mut cases, path.last().copied(), &tag)?;
+                path.push(tag);
+            }
+            Event::Empty(tag) => {
+                enter(&mut cases, path.last().copied(), &tag)?;
+            }
+            Event::End(_) => drop(path.pop()),
+            Event::Text(text) if is_complaint => append(&mut cases, &text.xml10_content()),
+            Event::CData(text) if is_complaint => append(&mut cases, &text.xml10_content()),
+            Event::GeneralRef(reference) if is_complaint => {
+                let number = reference.resolve_char_ref()?.map(String::from);
+                let known = quick_xml::escape::resolve_xml_entity(&reference);
+                append(&mut cases, &number.unwrap_or(known.unwrap_or_default().to_owned()));
+            }
+            Event::Eof if path.is_empty() => return Ok(cases),
+            Event::Eof => return Err(NoReport::Cut),
+            _ => (),
+        }
+    }
+}
+
+/// What an element is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Case,
+    Complaint,
+    Other,
+}
+
+fn enter(
+    cases: &mut Vec<Case>,
+    parent: Option<Tag>,
+    tag: &BytesStart<'_>,
+) -> Result<Tag, quick_xml::Error> {
+    if tag.name().as_ref() == "testcase" {
+        cases.push(case(tag)?);
+        return Ok(Tag::Case);
+    }
+    match cases.last_mut() {
+        Some(case) if parent == Some(Tag::Case) => complain(case, tag),
+        _ => Ok(Tag::Other),
+    }
+}
+
+fn append(cases: &mut [Case], text: &str) {
+    if let Some(case) = cases.last_mut() {
+        case.text.push_str(text);
+    }
+}
+
+fn case(tag: &BytesStart<'_>) -> Result<Case, quick_xml::Error> {
+    Ok(Case {
+        class: attribute(tag, "classname")?,
+        name: attribute(tag, "name")?,
+        outcome: Outcome::Passed,
+        text: String::new(),
+    })
+}
+
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<String, quick_xml::Error> {
+    match tag.try_get_attribute(name)? {
+        Some(value) => Ok(value.normalized_value(XmlVersion::Implicit1_0)?.into_owned()),
+        None => Ok(String::new()),
+    }
+}
+
+/// A child of a test case; a complaint decides the outcome.
+fn complain(case: &mut Case, tag: &BytesStart<'_>) -> Result<Tag, quick_xml::Error> {
+    let outcome = match tag.name().as_ref() {
+        "failure" => Outcome::Failed { phase: Phase::Call },
+        "error" if attribute(tag, "message")?.starts_with("failed on teardown") => {
+            Outcome::Failed { phase: Phase::TearDown }
+        }
+        "error" => Outcome::Error,
+        "skipped" => Outcome::Skipped,
+        _ => return Ok(Tag::Other),
+    };
+    if weight(case.outcome) < weight(outcome) {
+        case.outcome = outcome;
+    }
+    Ok(Tag::Complaint)
+}
+
+/// Which of two reports about one test counts: the heavier one.
+fn weight(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Failed { phase: Phase::Call } => 4,
+        Outcome::Error | Outcome::TimedOut { .. } | Outcome::Crashed { .. } => 3,
+        Outcome::Failed { .. } => 2,
+        Outcome::Skipped => 1,
+        Outcome::Passed | Outcome::NotRun => 0,
+    }
+}
+
+/// Which case is about which of these tests; whether they ran in this order; and which cases are
+/// about none of them.
+pub(crate) fn assign(ids: &[&str], cases: Vec<Case>) -> (Vec<Option<Reported>>, bool, Vec<String>) {
+    let mut places: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    for (place, id) in ids.iter().enumerate().rev() {
+        places.entry(junit_address(id)).or_default().push(place);
+    }
+    let mut reported: Vec<Option<Reported>> = vec![None; ids.len()];
+    let mut strangers = Vec::new();
+    let mut is_in_order = true;
+    let mut last = 0;
+    for case in cases {
+        let address = (case.class, case.name);
+        let Some(waiting) = places.get_mut(&address) else {
+            strangers.push(format!("{}::{}", address.0, address.1));
+            continue;
+        };
+        // Of several tests of one address, the first is served first; the last one keeps the rest.
+        let place = if 1 < waiting.len() { waiting.pop() } else { waiting.last().copied() };
+        let Some(place) = place else { continue };
+        is_in_order &= last <= place;
+        last = last.max(place);
+        merge(&mut reported[place], Reported { outcome: case.outcome, text: case.text });
+    }
+    (reported, is_in_order, strangers)
+}
+
+fn merge(before: &mut Option<Reported>, after: Reported) {
+    match before {
+        Some(before) => {
+            // A part of a test that was skipped does not make the whole of it skipped.
+            let is_pass = |r: &Reported| matches!(r.outcome, Outcome::Passed | Outcome::Skipped);
+            if is_pass(before) && is_pass(&after) {
+                if before.outcome != after.outcome {
+                    before.outcome = Outcome::Passed;
+                }
+            } else if weight(before.outcome) < weight(after.outcome) {
+                before.outcome = after.outcome;
+            }
+            before.text.push_str(&after.text);
+        }
+        None => *before = Some(after),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
+
+    fn outcomes(ids: &[&str], xml: &str) -> (Vec<Option<Outcome>>, bool) {
+        let (reported, is_in_order, _) = assign(ids, parse(xml).unwrap());
+        (reported.iter().map(|r| r.as_ref().map(|r| r.outcome)).collect(), is_in_order)
+    }
+
+    #[test]
+    fn each_kind_of_report_has_its_outcome() {
+        let xml = r#"<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest">
+            <testcase classname="t" name="a" time="0.1" />
+            <testcase classname="t" name="b"><failure message="x">assert 1 &lt; 0&#10;!</failure></testcase>
+            <testcase classname="t" name="c"><error message="failed on setup with &quot;E&quot;">e</error></testcase>
+            <testcase classname="t" name="d"><error message="failed on teardown with E">e</error></testcase>
+            <testcase classname="t" name="e"><skipped type="pytest.skip" message="m">s</skipped></testcase>
+            <testcase classname="t" name="f"><properties><property name="p" value="v"/></properties></testcase>
+            </testsuite></testsuites>"#;
+        let ids = ["t.py::a", "t.py::b", "t.py::c", "t.py::d", "t.py::e", "t.py::f", "t.py::g"];
+        let (found, is_in_order) = outcomes(&ids, xml);
+        let teardown = Outcome::Failed { phase: Phase::TearDown };
+        let (passed, skipped) = (Some(Outcome::Passed), Some(Outcome::Skipped));
+        let expected =
+            [passed, Some(FAILED), Some(Outcome::Error), Some(teardown), skipped, passed, None];
+        assert_eq!(found, expected);
+        assert!(is_in_order);
+        let (reported, _, _) = assign(&ids, parse(xml).unwrap());
+        assert_eq!(reported[1].as_ref().unwrap().text, "assert 1 < 0\n!");
+    }
+
+    #[test]
+    fn several_reports_about_one_test_are_one_outcome() {
+        let xml = r#"<testsuite>
+            <testcase classname="t" name="a"><failure message="x">first</failure></testcase>
+            <testcase classname="t" name="a"><error message="failed on teardown">second</error></testcase>
+            <testcase classname="t" name="b"><skipped/></testcase>
+            <testcase classname="t" name="b"/>
+            </testsuite>"#;
+        let (found, is_in_order) = outcomes(&["t.py::a", "t.py::b"], xml);
+        assert_eq!(found, [Some(FAILED), Some(Outcome::Passed)]);
+        assert!(is_in_order);
+    }
+
+    #[test]
+    fn tests_that_look_alike_are_told_apart_by_their_order() {
+        let xml = r#"<testsuite>
+            <testcase classname="a.b" name="x"/>
+            <testcase classname="a.b" name="x"><failure message="x"/></testcase>
+            <testcase classname="" name="c"><error message="collection failure"/></testcase>
+            </testsuite>"#;
+        let (found, _) = outcomes(&["a/b.py::x", "a.b.py::x"], xml);
+        assert_eq!(found, [Some(Outcome::Passed), Some(FAILED)]);
+        let (_, _, strangers) = assign(&["a/b.py::x"], parse(xml).unwrap());
+        assert_eq!(strangers, ["::c"]);
+    }
+
+    #[test]
+    fn another_order_is_noticed() {
+        let xml = r#"<testsuite><testcase classname="t" name="b"/>
+            <testcase classname="t" name="a"/></testsuite>"#;
+        assert!(!outcomes(&["t.py::a", "t.py::b"], xml).1);
+        assert!(outcomes(&["t.py::b", "t.py::a"], xml).1);
+    }
+
+    #[test]
+    fn half_a_file_is_an_error() {
+        for half in ["<testsuite><testcase classname='t' name='a", "<testsuite><testcase/>", "<a><"]
+        {
+            assert!(parse(half).is_err(), "{half}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Our side of Python's test runners: pytest, and unittest where there is no pytest.
+//!
+//! The engine knows agents, orders and outcomes; this crate knows Python. It finds the interpreter
+//! of a project ([`Interpreter`]), carries the agent and says how to start it ([`Project`]), runs
+//! the project's own runner without us in the process ([`Plain`]), and writes the command that a
+//! user can paste ([`Plain::command`]).
+//!
+//! What an agent tells about an order is believed only as far as the plain runner agrees: the
+//! original order must come out the same under both, and a dependency is confirmed by the plain
+//! runner alone. So [`Plain`] adds no plugin of ours, and reads the results from the JUnit XML that
+//! pytest itself writes.
+
+mod agent_files;
+mod interpreter;
+mod junit;
+mod node_id;
+mod plain;
+mod project;
+mod shell;
+mod unittest;
+
+pub use interpreter::{Interpreter, InterpreterSource, NoInterpreter, Surroundings};
+pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
+pub use project::{Limits, Project, Runner};
+pub use shell::quote;

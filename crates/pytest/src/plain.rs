@@ -1,0 +1,416 @@
+//! The project's own runner, without us in the process.
+//!
+//! Used to check that an agent's runs mean what a plain run means, and to confirm a dependency with
+//! the very command that is printed. What is added to that command is only where results and caches
+//! go, so that the work tree stays as it is.
+//!
+//! pytest runs the tests it is named in the order in which they are named, except that it moves
+//! tests together that share a parametrised fixture of a wide scope. That cannot be prevented from
+//! outside; it is seen in the results and said ([`PlainRun::is_in_order`]).
+//!
+//! An order of many tests does not fit a command line. pytest reads arguments from a file from 8.2
+//! on (`@file`); for older ones we start it by `python -c` with one line that reads the file. This
+//! is `python -m pytest` but for the arguments, which it takes from a list instead of `sys.argv`.
+//! Only tests are named in the file: pytest looks for `-p` before it opens any.
+//!
+//! Before 7.0 pytest cannot be named a test with `::` in its parameter ([`Plain::can_name`]).
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy, run_to_end};
+use unflake_engine::{Collected, Interrupt};
+use unflake_model::Outcome;
+
+use crate::junit::{self, Reported};
+use crate::node_id;
+use crate::project::Project;
+use crate::shell;
+use crate::unittest;
+
+/// Above this, tests are named in a file: well below what any system allows.
+const TESTS_BYTES_MAX: usize = 96 << 10;
+/// The pytest that reads arguments from a file.
+const FILES_OF_ARGUMENTS: (u32, u32) = (8, 2);
+/// The pytest that takes a parameter in brackets as one piece.
+const WHOLE_PARAMETERS: (u32, u32) = (7, 0);
+/// The largest report that is read.
+const REPORT_BYTES_MAX: u64 = 512 << 20;
+/// The status with which pytest refuses its arguments.
+const USAGE_ERROR: i32 = 4;
+/// Starts pytest with the tests named in a file, one a line.
+const STARTER: &str = "import sys, pytest; \
+    tests = open(sys.argv[1], encoding='utf-8').read().split('\\n'); \
+    sys.exit(pytest.main(sys.argv[2:] + tests))";
+
+/// How the runner is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// `pytest`: the shortest, where there is such a program beside the interpreter.
+    Script,
+    /// `python -m pytest`, which also finds modules in the working directory.
+    Module,
+}
+
+/// The plain runner of a project.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// What an agent collected in it.
+    pub collected: &'a Collected,
+    /// How to call it.
+    pub invocation: Invocation,
+    /// How long it may take.
+    pub time_max: Duration,
+}
+
+/// What came of a plain run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainRun {
+    /// What was said about each test, in the order in which they were asked for.
+    pub tests: Vec<Said>,
+    /// How it came to its end.
+    pub ending: PlainEnding,
+    /// Whether the tests ran in the order in which they were asked for.
+    pub is_in_order: bool,
+    /// Reports about something else: a file that could not be collected, a test nobody asked for.
+    pub strangers: Vec<String>,
+    /// The end of what the runner wrote.
+    pub output: String,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// What was said about one test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// How it ended; [`Outcome::NotRun`] if nothing was said.
+    pub outcome: Outcome,
+    /// The complaint.
+    pub text: String,
+}
+
+/// How a plain run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainEnding {
+    /// With a report.
+    Complete,
+    /// It refused to run these tests with these options.
+    Refused,
+    /// The process died. Which test was under way is not known.
+    Died(Exit),
+    /// It took too long and was stopped.
+    TimedOut,
+    /// We were asked to stop.
+    Interrupted,
+}
+
+/// Why there was no plain run.
+#[derive(Debug, thiserror::Error)]
+pub enum PlainError {
+    /// The program could not be started.
+    #[error("cannot run `{}`", .program.display())]
+    Start {
+        /// The program.
+        program: OsString,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// There is no folder for its report.
+    #[error("cannot write the arguments or read the report of the plain runner")]
+    Folder(#[source] io::Error),
+    /// The report makes no sense.
+    #[error("the report of the plain runner makes no sense: {0}")]
+    Report(String),
+}
+
+impl Plain<'_> {
+    /// Runs what the agent collected, as the user would run it.
+    pub fn run_suite(&self, interrupt: &Interrupt) -> Result<PlainRun, PlainError> {
+        let ids: Vec<&str> = self.collected.tests.iter().map(|test| test.id.as_str()).collect();
+        let paths = self.project.paths.iter().map(|path| path.to_string_lossy().into_owned());
+        self.run(&ids, paths.collect(), interrupt)
+    }
+
+    /// Runs these tests in this order.
+    pub fn run_order(&self, ids: &[&str], interrupt: &Interrupt) -> Result<PlainRun, PlainError> {
+        self.run(ids, self.typed(ids), interrupt)
+    }
+
+    /// The command that runs these tests in this order, to be pasted in the working directory.
+    pub fn command(&self, ids: &[&str]) -> String {
+        let interpreter = &self.project.interpreter;
+        let typed = interpreter.typed(&self.project.current_dir);
+        let mut words: Vec<String> = Vec::new();
+        match (self.invocation, &interpreter.script) {
+            (Invocation::Script, Some(script)) if self.is_pytest() => {
+                words.push(script.typed.to_string_lossy().into_owned());
+            }
+            _ => {
+                words.extend([typed.to_string_lossy().into_owned(), "-m".to_owned()]);
+                words.push(if self.is_pytest() { "pytest" } else { "unittest" }.to_owned());
+            }
+        }
+        let options = self.project.options.iter().map(|option| option.to_string_lossy());
+        words.extend(options.map(Cow::into_owned));
+        if self.is_pytest() {
+            words.extend(self.stand_back());
+        }
+        words.extend(self.typed(ids));
+        let line = shell::line(words.iter().map(String::as_str));
+        match self.python_path() {
+            Some(folder) => format!("PYTHONPATH={} {line}", shell::quote(&folder)),
+            None => line,
+        }
+    }
+
+    /// Whether the runner can be told to run this test by name.
+    pub fn can_name(&self, id: &str) -> bool {
+        let parameter = id.find('[').map_or("", |bracket| &id[bracket..]);
+        !self.is_pytest()
+            || !parameter.contains("::")
+            || WHOLE_PARAMETERS <= version(&self.collected.runner)
+    }
+
+    fn is_pytest(&self) -> bool {
+        self.collected.runner.starts_with("pytest")
+    }
+
+    /// Tests as they are named on the command line.
+    fn typed(&self, ids: &[&str]) -> Vec<String> {
+        let rootdir = Path::new(&self.collected.rootdir);
+        let current_dir = &self.project.current_dir;
+        let type_it = |id: &&str| {
+            if self.is_pytest() {
+                node_id::typed(id, rootdir, current_dir)
+            } else {
+                (*id).to_owned()
+            }
+        };
+        ids.iter().map(type_it).collect()
+    }
+
+    /// What keeps plugins of the project from reordering, repeating and distributing.
+    fn stand_back(&self) -> Vec<String> {
+        let plugins = self.collected.plugins.iter();
+        plugins
+            .flat_map(|plugin| match plugin.as_str() {
+                "xdist" => vec!["-n0".to_owned()],
+                "cov" => vec!["--no-cov".to_owned()],
+                name => vec!["-p".to_owned(), format!("no:{name}")],
+            })
+            .collect()
+    }
+
+    /// Where unittest finds modules that it found by discovery in a folder.
+    fn python_path(&self) -> Option<String> {
+        if self.is_pytest() {
+            return None;
+        }
+        let test = self.collected.tests.first()?;
+        unittest::top_folder(&test.id, &test.file)
+    }
+
+    fn run(
+        &self,
+        ids: &[&str],
+        tests: Vec<String>,
+        interrupt: &Interrupt,
+    ) -> Result<PlainRun, PlainError> {
+        let folder = tempfile::Builder::new()
+            .prefix("unflake-plain-")
+            .tempdir()
+            .map_err(PlainError::Folder)?;
+        let report = folder.path().join("report.xml");
+        let line = if self.is_pytest() {
+            self.pytest_line(folder.path(), &report, tests).map_err(PlainError::Folder)?
+        } else {
+            self.unittest_line(tests)
+        };
+        let start = |source| PlainError::Start { program: line.program.clone(), source };
+        let finished = run_to_end(&line, self.time_max, interrupt).map_err(start)?;
+        if !self.is_pytest() {
+            return Ok(unittest_run(ids, &finished));
+        }
+        let report = match finished.why {
+            FinishedWhy::Exited => read(&report)?,
+            FinishedWhy::TimedOut | FinishedWhy::Interrupted => None,
+        };
+        pytest_run(ids, report, &finished)
+    }
+
+    fn pytest_line(
+        &self,
+        folder: &Path,
+        report: &Path,
+        tests: Vec<String>,
+    ) -> io::Result<CommandLine> {
+        let mut arguments: Vec<String> =
+            self.project.options.iter().map(|o| o.to_string_lossy().into_owned()).collect();
+        arguments.extend(self.stand_back());
+        arguments.extend([
+            format!("--rootdir={}", self.collected.rootdir),
+            "-o".to_owned(),
+            format!("cache_dir={}", folder.join("cache").display()),
+            "-o".to_owned(),
+            "junit_family=xunit2".to_owned(),
+            "--junit-prefix=".to_owned(),
+            format!("--junit-xml={}", report.display()),
+            "--continue-on-collection-errors".to_owned(),
+            "--maxfail=0".to_owned(),
+        ]);
+        let options = arguments.into_iter().map(OsString::from);
+        let interpreter = &self.project.interpreter;
+        let tests = match self.fitted(folder, tests)? {
+            Fitted::Arguments(tests) => tests,
+            Fitted::ByStarter(file) => {
+                let starter = ["-c".into(), STARTER.into(), file.into()];
+                let arguments = starter.into_iter().chain(options).collect();
+                return Ok(self.line(interpreter.program.clone(), arguments));
+            }
+        };
+        let script = interpreter.script.as_ref().filter(|_| self.invocation == Invocation::Script);
+        Ok(if let Some(script) = script {
+            self.line(script.program.clone().into(), options.chain(tests).collect())
+        } else {
+            let module = ["-m".into(), "pytest".into()].into_iter();
+            let arguments = module.chain(options).chain(tests).collect();
+            self.line(interpreter.program.clone(), arguments)
+        })
+    }
+
+    /// The tests as they fit a command line.
+    fn fitted(&self, folder: &Path, tests: Vec<String>) -> io::Result<Fitted> {
+        let n_bytes: usize = tests.iter().map(|test| test.len() + 1).sum();
+        if n_bytes <= TESTS_BYTES_MAX {
+            return Ok(Fitted::Arguments(tests.into_iter().map(OsString::from).collect()));
+        }
+        let file = folder.join("tests.txt");
+        fs::write(&file, tests.join("\n"))?;
+        // Python's lines also end at these, ours do not.
+        let is_torn = tests.iter().any(|test| test.contains(['\u{2028}', '\u{2029}']));
+        if is_torn || version(&self.collected.runner) < FILES_OF_ARGUMENTS {
+            return Ok(Fitted::ByStarter(file));
+        }
+        let mut at = OsString::from("@");
+        at.push(file);
+        Ok(Fitted::Arguments(vec![at]))
+    }
+
+    fn unittest_line(&self, tests: Vec<String>) -> CommandLine {
+        let mut arguments: Vec<OsString> = vec!["-m".into(), "unittest".into(), "-v".into()];
+        arguments.extend(self.project.options.iter().cloned());
+        arguments.extend(tests.into_iter().map(OsString::from));
+        let mut line = self.line(self.project.interpreter.program.clone(), arguments);
+        let folder = self.python_path().map(OsString::from);
+        line.env.extend(folder.map(|folder| ("PYTHONPATH".into(), Some(folder))));
+        line
+    }
+
+    fn line(&self, program: OsString, arguments: Vec<OsString>) -> CommandLine {
+        let mut env = vec![("PYTHONDONTWRITEBYTECODE".into(), Some("1".into()))];
+        env.extend(self.project.env.iter().cloned());
+        let current_dir = self.project.current_dir.clone();
+        CommandLine { program, arguments, current_dir, env }
+    }
+}
+
+/// Tests, brought to a size that any system takes.
+enum Fitted {
+    Arguments(Vec<OsString>),
+    ByStarter(PathBuf),
+}
+
+/// Major and minor version of a pytest.
+fn version(runner: &str) -> (u32, u32) {
+    let version = runner.trim_start_matches("pytest").trim();
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+fn read(report: &PathBuf) -> Result<Option<String>, PlainError> {
+    let n_bytes = match fs::metadata(report) {
+        Ok(found) => found.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(PlainError::Folder(error)),
+    };
+    if REPORT_BYTES_MAX < n_bytes {
+        return Err(PlainError::Report(format!("it has {n_bytes} bytes")));
+    }
+    fs::read_to_string(report).map(Some).map_err(PlainError::Folder)
+}
+
+fn pytest_run(
+    ids: &[&str],
+    report: Option<String>,
+    finished: &Finished,
+) -> Result<PlainRun, PlainError> {
+    let ending = match (finished.why, &report, finished.exit.code) {
+        (FinishedWhy::TimedOut, ..) => PlainEnding::TimedOut,
+        (FinishedWhy::Interrupted, ..) => PlainEnding::Interrupted,
+        (FinishedWhy::Exited, _, Some(USAGE_ERROR)) => PlainEnding::Refused,
+        (FinishedWhy::Exited, Some(_), _) => PlainEnding::Complete,
+        (FinishedWhy::Exited, None, _) => PlainEnding::Died(finished.exit),
+    };
+    let xml = report.unwrap_or_else(|| "<none/>".to_owned());
+    let cases = junit::parse(&xml).map_err(|error| PlainError::Report(error.to_string()))?;
+    let (reported, is_in_order, strangers) = junit::assign(ids, cases);
+    let tests = reported.into_iter().map(said).collect();
+    Ok(PlainRun { tests, ending, is_in_order, strangers, ..outline(finished) })
+}
+
+fn said(reported: Option<Reported>) -> Said {
+    match reported {
+        Some(Reported { outcome, text }) => Said { outcome, text },
+        None => Said { outcome: Outcome::NotRun, text: String::new() },
+    }
+}
+
+fn unittest_run(ids: &[&str], finished: &Finished) -> PlainRun {
+    let said = unittest::read(ids, &finished.stderr);
+    let ending = match (finished.why, &said) {
+        (FinishedWhy::TimedOut, _) => PlainEnding::TimedOut,
+        (FinishedWhy::Interrupted, _) => PlainEnding::Interrupted,
+        (FinishedWhy::Exited, Some(_)) => PlainEnding::Complete,
+        (FinishedWhy::Exited, None) if finished.exit.code == Some(2) => PlainEnding::Refused,
+        (FinishedWhy::Exited, None) => PlainEnding::Died(finished.exit),
+    };
+    let unheard = Said { outcome: Outcome::NotRun, text: String::new() };
+    let tests = said.unwrap_or_else(|| vec![unheard; ids.len()]);
+    PlainRun { tests, ending, ..outline(finished) }
+}
+
+/// What is known of a run from its process alone.
+fn outline(finished: &Finished) -> PlainRun {
+    PlainRun {
+        tests: Vec::new(),
+        ending: PlainEnding::Complete,
+        is_in_order: true,
+        strangers: Vec::new(),
+        output: format!("{}{}", finished.stdout, finished.stderr),
+        duration: finished.duration,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        for (runner, expected) in [
+            ("pytest 6.2.5", (6, 2)),
+            ("pytest 8.10.0", (8, 10)),
+            ("pytest 9.0.0rc1", (9, 0)),
+            ("pytest 10", (10, 0)),
+        ] {
+            assert_eq!(version(runner), expected, "{runner}");
+        }
+    }
+}
