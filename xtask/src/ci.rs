@@ -1,8 +1,10 @@
 //! `cargo xtask ci`: everything that must hold before a change lands.
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
 
-use crate::{sim, tidy};
+use crate::{python, root, sim, tidy};
 
 /// Simulated suites in every CI run: enough to catch a wrong verdict, quick enough to wait for.
 const N_SEEDS: u64 = 25;
@@ -11,12 +13,30 @@ pub(crate) fn run() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     tidy::run()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
-    cargo(&["test", "--workspace", "--quiet"], &[])?;
-    cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    let python = python::interpreter(root())?;
+    let test_python = [("UNFLAKE_TEST_PYTHON", python.as_os_str())];
+    cargo(&["test", "--workspace", "--quiet"], &test_python)?;
+    agent_tests(&python)?;
+    cargo(
+        &["doc", "--workspace", "--no-deps", "--quiet"],
+        &[("RUSTDOCFLAGS", OsStr::new("-D warnings"))],
+    )?;
     step("cargo xtask sim");
     sim::run(&sim::Args { seeds: N_SEEDS, first_seed: 0, verbose: false })?;
     println!("\nall checks passed");
     Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
+fn agent_tests(python: &Path) -> Result<(), String> {
+    let tests = "agents/python/tests";
+    step(&format!("python -m unittest discover {tests}"));
+    let mut command = Command::new(python);
+    command.args(["-B", "-m", "unittest", "discover", tests]).current_dir(root());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        other => Err(format!("the tests of the Python agent failed: {other:?}")),
+    }
 }
 
 fn step(command: &str) {
@@ -24,7 +44,7 @@ fn step(command: &str) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "chores run cargo; analyses are what may not")]
-fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+fn cargo(arguments: &[&str], environment: &[(&str, &OsStr)]) -> Result<(), String> {
     let command = format!("cargo {}", arguments.join(" "));
     step(&command);
     let status = Command::new("cargo")

@@ -1,12 +1,14 @@
 //! Chores of the project: checks, simulations, quality reports. Run as `cargo xtask <chore>`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to a terminal")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 mod ci;
+mod example;
+mod python;
 mod quality;
 mod sim;
 mod table;
@@ -24,6 +26,8 @@ struct Args {
 enum Chore {
     /// Everything CI checks: formatting, lints, tidiness, tests, documentation.
     Ci,
+    /// Find the flaky tests of the example project, with all that this takes.
+    Example,
     /// House rules that no lint knows: file lengths, crate directions, leftovers.
     Tidy,
     /// Detection on simulated suites with planted truth: precision, recall, cost.
@@ -36,9 +40,15 @@ enum Chore {
     },
 }
 
+/// The folder of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace")
+}
+
 fn main() -> ExitCode {
     let result = match Args::parse().chore {
         Chore::Ci => ci::run(),
+        Chore::Example => example::run(),
         Chore::Tidy => tidy::run(),
         Chore::Sim(args) => sim::run(&args),
         Chore::Quality { data } => quality::run(&data),

@@ -10,6 +10,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::root;
+
 const LINES_MAX: usize = 900;
 const COLUMNS_MAX: usize = 100;
 
@@ -35,7 +37,7 @@ const LAYERS: [&[&str]; 6] = [
 
 pub(crate) fn run() -> Result<(), String> {
     println!("\n==> cargo xtask tidy");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace");
+    let root = root();
     let mut faults = Vec::new();
     for file in files(root, "rs")? {
         faults.extend(check_source(&file, &read(&file)?));

@@ -5,8 +5,14 @@ use std::process::ExitCode;
 
 /// What was asked for was done.
 pub(crate) const SUCCESS: u8 = 0;
+/// Flaky tests were found.
+pub(crate) const FOUND: u8 = 1;
 /// The command line or a file it names makes no sense.
 pub(crate) const USAGE: u8 = 2;
+/// The tests could not be run.
+pub(crate) const NOT_RUN: u8 = 3;
+/// The budget ended, or the user stopped, before there was a verdict.
+pub(crate) const UNDECIDED: u8 = 4;
 /// The output could not be written.
 pub(crate) const OUTPUT: u8 = 5;
 
@@ -16,6 +22,14 @@ pub(crate) enum Failure {
     /// The input makes no sense; says which value, and what to do about it.
     #[error("{message}")]
     Input {
+        /// What is wrong, naming the value.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// The tests cannot be run.
+    #[error("{message}")]
+    NotRun {
         /// What is wrong, naming the value.
         message: String,
         /// What to do about it.
@@ -34,9 +48,9 @@ impl Failure {
 }
 
 /// Explains a failure on stderr and turns the end of a command into its exit code.
-pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
+pub(crate) fn code(result: Result<u8, Failure>) -> ExitCode {
     let failure = match result {
-        Ok(()) => return SUCCESS.into(),
+        Ok(code) => return code.into(),
         // The reader has seen enough (`| head`): that is no failure.
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => return SUCCESS.into(),
         Err(failure) => failure,
@@ -46,6 +60,10 @@ pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
         Failure::Input { hint, .. } => {
             text.extend(hint.map(|hint| format!("hint: {hint}\n")));
             USAGE
+        }
+        Failure::NotRun { hint, .. } => {
+            text.extend(hint.map(|hint| format!("hint: {hint}\n")));
+            NOT_RUN
         }
         Failure::Output(_) => OUTPUT,
     };
@@ -58,7 +76,7 @@ pub(crate) fn usage(message: &clap::Error) -> ExitCode {
     let printed = message.print();
     let is_wrong = message.use_stderr();
     match printed {
-        Err(_) if !is_wrong => code(printed.map_err(Failure::Output)),
+        Err(_) if !is_wrong => code(printed.map(|()| SUCCESS).map_err(Failure::Output)),
         _ if is_wrong => USAGE.into(),
         _ => SUCCESS.into(),
     }

@@ -10,6 +10,8 @@ mod commands;
 mod exit;
 mod orders_file;
 mod printer;
+mod progress;
+mod study_args;
 mod suite_file;
 
 use std::process::ExitCode;
@@ -26,9 +28,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn run(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Orders(args) => commands::orders::run(&args),
-        Command::Completions(args) => commands::completions::run(&args),
+        Command::Detect(args) => commands::study::detect(&args),
+        Command::Why(args) => commands::study::why(&args),
+        Command::Orders(args) => commands::orders::run(&args).map(|()| exit::SUCCESS),
+        Command::Completions(args) => commands::completions::run(&args).map(|()| exit::SUCCESS),
     }
 }

@@ -218,12 +218,15 @@ fn help_teaches_the_words_and_lists_the_commands() {
       pair              two tests, one directly after the other, in some order
       class-compatible  an order that keeps every class together
 
-    So the first question is which orders to run, and `unflake orders` answers it. `unflake detect` and
-    `unflake why`, which run the tests of a pytest project, come next.
+    `unflake detect` finds the flaky tests of a pytest or unittest project, and `unflake why` looks into
+    one test; nothing is to be configured, and nothing is installed into the project. `unflake orders`
+    says which orders to run, for any other runner.
 
     Usage: unflake <COMMAND>
 
     Commands:
+      detect       Find the flaky tests of a project, of what kind they are and on what they depend
+      why          Say of one test whether it is flaky, of what kind, and on what it depends
       orders       Print orders to run, which pairs of tests they cover, and what they cost
       completions  Print a script that completes commands and options in your shell
 
@@ -235,6 +238,12 @@ fn help_teaches_the_words_and_lists_the_commands() {
               Print version
 
     Examples:
+      unflake detect
+          the flaky tests of the project in this folder
+      unflake detect tests/unit --time 60s --json
+          those of a part of it, found within a minute, for a program
+      unflake why 'tests/test_cart.py::test_total'
+          of what kind one test is, on what it depends, and how to reproduce it
       unflake orders --strategy tuscan --tests 4
           every test directly after every other one, in as few orders as possible
       unflake orders --strategy pairs --suite suite.toml
@@ -246,8 +255,11 @@ fn help_teaches_the_words_and_lists_the_commands() {
       unflake completions bash > ~/.local/share/bash-completion/completions/unflake
 
     Exit codes:
-      0  done
+      0  done; nothing flaky was found
+      1  flaky tests were found
       2  the command line, or a file it names, makes no sense
+      3  the tests could not be run
+      4  the budget ended, or you stopped it, before there was a verdict
       5  the output could not be written
     ");
 }

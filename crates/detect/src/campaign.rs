@@ -315,6 +315,9 @@ impl Campaign {
         for finding in std::mem::take(&mut self.other_findings) {
             findings.entry(finding.test).or_insert(finding);
         }
+        for finding in findings.values_mut() {
+            finding.tally = self.lab.ledger().of(finding.test).tally;
+        }
         let findings: Vec<Finding> = findings.into_values().collect();
         let ledger = self.lab.ledger();
         Report {

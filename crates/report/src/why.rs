@@ -129,6 +129,10 @@ fn confidence(exhibit: &Exhibit) -> String {
         Some(confidence) => {
             let wrong = words::percent(confidence.error(), 1);
             let sure = words::percent(confidence.get(), 1);
+            // Beyond this, other errors than those of chance are likelier.
+            if wrong == "0" {
+                return "wrong with a probability below 0.000001 %".to_owned();
+            }
             format!("{sure} %: wrong with a probability of at most {wrong} %")
         }
         None => "the evidence does not bound the probability of being wrong".to_owned(),

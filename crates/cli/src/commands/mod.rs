@@ -2,3 +2,4 @@
 
 pub(crate) mod completions;
 pub(crate) mod orders;
+pub(crate) mod study;

@@ -1,0 +1,153 @@
+//! What can be typed for `detect` and `why`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+/// Options of `unflake detect`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DetectArgs {
+    /// Files, folders or tests to look at, as the runner takes them [default: all]
+    pub paths: Vec<OsString>,
+
+    #[command(flatten)]
+    pub study: StudyArgs,
+
+    /// Find tests that fail in at least this share of all orders
+    #[arg(long, value_name = "RATE", default_value_t = 0.05)]
+    pub flake_rate: f64,
+}
+
+/// Options of `unflake why`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhyArgs {
+    /// The test, as the runner spells it
+    pub test: String,
+
+    #[command(flatten)]
+    pub study: StudyArgs,
+}
+
+/// Options of both.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StudyArgs {
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    /// Stop looking after this long, such as 90s, 5m or 1h
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub time: Option<Duration>,
+
+    /// Stop looking after this many runs
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u64>,
+
+    /// How sure answers must be
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    pub confidence: f64,
+
+    /// How much to find out about each flaky test
+    #[arg(long, value_name = "DEPTH", default_value = "roles")]
+    pub depth: DepthArg,
+
+    /// How many runs at once [default: the number of processors]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+
+    /// How long one test may take before it is stopped
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    pub timeout: Duration,
+
+    /// Keep runs apart: files, processes, network
+    #[arg(long, value_name = "LEVEL", default_value = "all")]
+    pub isolation: IsolationArg,
+
+    /// Decides everything random
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: StudyFormat,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    /// Options for the runner, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// How much to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DepthArg {
+    /// Only the kind
+    Kind,
+    /// All polluters, cleaners and state-setters, by a search that asks few questions
+    Roles,
+    /// The same by asking about every single test
+    Exhaustive,
+}
+
+/// How far to keep runs apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IsolationArg {
+    /// Own processes, files and network for each run, as far as the system allows
+    All,
+    /// Own processes and files
+    NoNet,
+    /// Own temporary folder only
+    None,
+}
+
+/// What `detect` and `why` print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StudyFormat {
+    /// For people
+    Text,
+    /// One line for each finding
+    Table,
+    /// For programs
+    Json,
+    /// For a pull request
+    Markdown,
+    /// JUnit XML with all attempts
+    Junit,
+}
+
+/// A span such as `90s`, `5m`, `1h` or plain seconds.
+fn span(text: &str) -> Result<Duration, String> {
+    let (digits, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) => text.split_at(at),
+        None => (text, "s"),
+    };
+    let factor = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit `{unit}`; give ms, s, m or h")),
+    };
+    let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is no number"))?;
+    Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_in_the_units_people_use() {
+        assert_eq!(span("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(span("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(span("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(span("1h"), Ok(Duration::from_hours(1)));
+        for text in ["", "x", "1y", "-3s", "1e400s"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+}

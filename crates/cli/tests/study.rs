@@ -1,0 +1,118 @@
+//! `unflake detect` and `unflake why` on the example project, with the real runner.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn shop() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/shop")
+}
+
+/// An interpreter that has pytest; `cargo xtask ci` makes one.
+fn python() -> std::ffi::OsString {
+    std::env::var_os("UNFLAKE_TEST_PYTHON").unwrap_or_else(|| "python3".into())
+}
+
+fn unflake(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_unflake"))
+        .args(arguments)
+        .arg("--python")
+        .arg(python())
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+fn finding<'a>(report: &'a Value, test: &str) -> &'a Value {
+    let findings = report["findings"].as_array().unwrap();
+    findings.iter().find(|f| f["test"] == test).unwrap_or_else(|| panic!("{test} in {report}"))
+}
+
+#[test]
+fn why_names_the_polluter_and_the_cleaner_of_a_victim() {
+    let test = "tests/test_amounts.py::test_price_is_shown_in_euro";
+    let output = unflake(&shop(), &["why", test, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let finding = finding(&report, test);
+    let polluter = "tests/test_checkout.py::test_checkout_in_dollars";
+    assert_eq!(finding["verdict"], "od-victim");
+    assert_eq!(finding["polluters"], serde_json::json!([[polluter]]));
+    let cleaner = "tests/test_settings.py::test_reset_restores_the_defaults";
+    let cleaners = serde_json::json!([{"polluters": [polluter], "cleaners": [cleaner]}]);
+    assert_eq!(finding["cleaners"], cleaners);
+    assert_eq!(finding["confirmed"], true);
+}
+
+#[test]
+fn why_names_both_tests_that_act_only_together() {
+    let test = "tests/test_cart.py::test_total_is_rounded_to_cents";
+    let report = json(&unflake(&shop(), &["why", test, "--json"]));
+    let finding = finding(&report, test);
+    let group = [
+        "tests/test_amounts.py::test_rounding_can_be_exact",
+        "tests/test_tax.py::test_reduced_rate",
+    ];
+    assert_eq!(finding["verdict"], "od-victim");
+    assert_eq!(finding["polluters"], serde_json::json!([group]));
+}
+
+#[test]
+fn why_names_the_state_setter_of_a_brittle() {
+    let test = "tests/test_catalog.py::test_finds_a_book_by_isbn";
+    let report = json(&unflake(&shop(), &["why", test, "--json"]));
+    let finding = finding(&report, test);
+    let setter = "tests/test_catalog.py::test_catalog_is_loaded_once";
+    assert_eq!(finding["verdict"], "od-brittle");
+    assert_eq!(finding["state_setters"], serde_json::json!([[setter]]));
+}
+
+#[test]
+fn detect_finds_every_deterministic_kind_within_a_budget_of_runs() {
+    let output = unflake(&shop(), &["detect", "--depth", "kind", "--runs", "400", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let verdict = |test: &str| finding(&report, test)["verdict"].as_str().unwrap().to_owned();
+    assert_eq!(verdict("tests/test_amounts.py::test_price_is_shown_in_euro"), "od-victim");
+    assert_eq!(verdict("tests/test_catalog.py::test_finds_a_book_by_isbn"), "od-brittle");
+    assert_eq!(verdict("tests/test_coupons.py::test_a_coupon_can_be_registered"), "nio");
+}
+
+#[test]
+fn an_unknown_test_is_named_and_the_likely_one_suggested() {
+    let output = unflake(&shop(), &["why", "test_price_is_shown_in_euro"]);
+    assert_eq!(output.status.code(), Some(3));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("`test_price_is_shown_in_euro` was not collected"), "{stderr}");
+    assert!(stderr.contains("did you mean tests/test_amounts.py::test_price_is_shown_in_euro"));
+}
+
+#[test]
+fn bad_options_are_named() {
+    for (arguments, value) in [
+        (["detect", "--runs", "0"], "0 runs"),
+        (["detect", "--confidence", "1.5"], "1.5"),
+        (["detect", "--time", "3x"], "`x`"),
+        (["detect", "--jobs", "0"], "`0`"),
+        (["detect", "--flake-rate", "7"], "7"),
+    ] {
+        let output = unflake(&shop(), &arguments);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(value), "{arguments:?}: {stderr}");
+    }
+}
