@@ -14,7 +14,7 @@ pub(crate) fn run() -> Result<(), String> {
     let python = python::interpreter(root)?;
     println!("\n$ cd examples/shop && unflake detect");
     let mut command = Command::new("cargo");
-    command.args(["run", "--quiet", "--release", "--package", "unflake"]);
+    command.args(["run", "--quiet", "--package", "unflake"]);
     command.arg("--manifest-path").arg(root.join("Cargo.toml"));
     command.args(["--", "detect", "--python"]).arg(python);
     let status = command.current_dir(root.join("examples/shop")).status();

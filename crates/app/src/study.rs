@@ -1,6 +1,8 @@
 //! Looking into a project: all of its tests (`detect`), or one of them (`why`).
 
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use unflake_detect::Inquiry;
@@ -48,6 +50,8 @@ pub struct Request {
     pub flake_rate_min: Rate,
     /// The seed of all orders.
     pub seed: u64,
+    /// When to stop whatever is running: the budget cannot foresee a test that hangs.
+    pub wall_max: Option<Duration>,
 }
 
 /// What was found out.
@@ -127,6 +131,7 @@ pub fn study(
     if engine.collected().tests.len() == engine.set_aside().len() {
         return Err(StudyError::NoTests);
     }
+    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
     let runner_name = engine.collected().runner.clone();
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
@@ -159,6 +164,13 @@ pub fn study(
     }
     keep_failures(&mut records, &world);
 
+    let is_late = is_late.is_some_and(|late| late.load(Ordering::SeqCst));
+    let ended = match finish {
+        Finish::Complete => found.ended,
+        Finish::Interrupted if is_late => Ended::OutOfBudget,
+        Finish::Interrupted => Ended::Interrupted,
+    };
+
     progress.stage("trying what was found with the plain runner");
     let exhibit = |finding| exhibit(&suite, finding, &records, &runner);
     Ok(Study {
@@ -170,11 +182,23 @@ pub fn study(
         spent,
         n_orders: found.n_orders,
         flake_rate_detectable: found.flake_rate_detectable,
-        ended: if finish == Finish::Interrupted { Ended::Interrupted } else { found.ended },
+        ended,
         runner: runner_name,
         records,
         suite,
     })
+}
+
+/// Interrupts after this long, and says so. The thread ends with the program.
+fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
+    let is_late = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_late);
+    std::thread::spawn(move || {
+        std::thread::sleep(wall_max);
+        flag.store(true, Ordering::SeqCst);
+        interrupt.raise();
+    });
+    is_late
 }
 
 fn collection_warnings(engine: &Engine) -> Vec<Warning> {

@@ -55,6 +55,7 @@ fn run(
         budget: budget(args, jobs, confidence)?,
         flake_rate_min,
         seed: args.seed,
+        wall_max: args.time.map(|time| time + time / 10),
     };
     let project = project(args, paths)?;
     let interrupt = Interrupt::default();
