@@ -1,7 +1,8 @@
 """How do we get in without leaving traces?
 
-Started by path: ``python <here>/__main__.py SOCKET TOKEN pytest|unittest|auto -- ARGUMENTS``. The
-tested program must find the interpreter as ``python -m pytest ARGUMENTS`` would have left it:
+Started by path: ``python <here>/__main__.py SOCKET TOKEN pytest|unittest|auto -- ARGUMENTS``. (Or
+as ``shelter ROOTDIR SCRATCH -- COMMAND``, which runs a command without us; see there.) The tested
+program must find the interpreter as ``python -m pytest ARGUMENTS`` would have left it:
 
 * ``sys.path[0]`` is the working directory, not our folder (unless ``-P`` asked for neither);
 * our modules are loaded under a private name and taken out of ``sys.modules`` as soon as they are
@@ -57,18 +58,21 @@ def is_socket(path: str) -> bool:
 
 def main(argv: List[str]) -> int:
     """Checks the command line, clears our traces, and hands over."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    if len(argv) > 5 and argv[1] == "shelter" and argv[4] == "--":
+        status: int = loader(folder)("shelter").main(argv[2], argv[3], argv[5:])
+        return status
     if len(argv) < 5 or argv[3] not in ("pytest", "unittest", "auto") or argv[4] != "--":
         sys.stderr.write("unflake agent: not called by the engine\n" + USAGE)
         return NO_ENGINE
     if not is_socket(argv[1]):
         sys.stderr.write(f"unflake agent: no engine listens on `{argv[1]}`\n")
         return NO_ENGINE
-    folder = os.path.dirname(os.path.abspath(__file__))
     if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
         sys.path[0] = os.getcwd()
     bring = loader(folder)
-    status: int = bring("start").main(argv[1:4], argv[5:], bring)
-    return status
+    status = bring("start").main(argv[1:4], argv[5:], bring)
+    return int(status)
 
 
 if __name__ == "__main__":

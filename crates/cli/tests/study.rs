@@ -102,6 +102,33 @@ fn an_unknown_test_is_named_and_the_likely_one_suggested() {
 }
 
 #[test]
+fn what_tests_write_does_not_stay_in_the_work_tree() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    file("state.py", "x = 0\n");
+    file(
+        "test_files.py",
+        "import state\n\n\
+         def test_writes():\n    open('left.txt', 'w').write('x')\n    state.x = 1\n\n\
+         def test_victim():\n    assert state.x == 0\n",
+    );
+    let output = unflake(folder.path(), &["why", "test_files.py::test_victim", "--json"]);
+    let report = json(&output);
+    assert_eq!(finding(&report, "test_files.py::test_victim")["confirmed"], true);
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    // Where the system permits no overlay, the test itself leaves its file, as it always does.
+    let is_isolated = report["warnings"].as_array().unwrap().is_empty();
+    let expected: &[&str] = if is_isolated {
+        &["state.py", "test_files.py"]
+    } else {
+        &["left.txt", "state.py", "test_files.py"]
+    };
+    assert_eq!(names, expected);
+}
+
+#[test]
 fn bad_options_are_named() {
     for (arguments, value) in [
         (["detect", "--runs", "0"], "0 runs"),

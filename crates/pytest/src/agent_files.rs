@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = embed![
     "neighbours.py",
     "separate.py",
     "serve.py",
+    "shelter.py",
     "start.py",
     "wire.py",
     "with_pytest.py",

@@ -26,6 +26,7 @@ use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy, run_to_e
 use unflake_engine::{Collected, Interrupt};
 use unflake_model::Outcome;
 
+use crate::agent_files::agent_files;
 use crate::junit::{self, Reported};
 use crate::node_id;
 use crate::project::Project;
@@ -233,6 +234,7 @@ impl Plain<'_> {
         } else {
             self.unittest_line(tests)
         };
+        let line = self.sheltered(folder.path(), line).map_err(PlainError::Folder)?;
         let start = |source| PlainError::Start { program: line.program.clone(), source };
         let finished = run_to_end(&line, self.time_max, interrupt).map_err(start)?;
         if !self.is_pytest() {
@@ -283,6 +285,24 @@ impl Plain<'_> {
             let arguments = module.chain(options).chain(tests).collect();
             self.line(interpreter.program.clone(), arguments)
         })
+    }
+
+    /// The same command, in a process that sees its own copy of the work tree: what the tests write
+    /// there is dropped. Our part of it is over before the runner begins.
+    fn sheltered(&self, folder: &Path, line: CommandLine) -> io::Result<CommandLine> {
+        let agent = agent_files();
+        let (place, scratch) = (folder.join("agent"), folder.join("shelter"));
+        fs::create_dir(&place)?;
+        fs::create_dir(&scratch)?;
+        for (name, contents) in agent.files {
+            fs::write(place.join(name), contents)?;
+        }
+        let rootdir = self.collected.rootdir.clone().into();
+        let mut arguments: Vec<OsString> =
+            vec![place.join(agent.entry).into(), "shelter".into(), rootdir, scratch.into()];
+        arguments.extend(["--".into(), line.program]);
+        arguments.extend(line.arguments);
+        Ok(CommandLine { program: self.project.interpreter.program.clone(), arguments, ..line })
     }
 
     /// The tests as they fit a command line.
