@@ -42,26 +42,9 @@ impl NumberPrinter {
     }
 }
 
-/// A time span for people: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 05 min`.
-pub(crate) fn span(duration: std::time::Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        0..10 if duration.subsec_nanos() != 0 => format!("{:.1} s", duration.as_secs_f64()),
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
-/// A count with its noun.
-pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn numbers_are_separated_once() {
@@ -71,11 +54,5 @@ mod tests {
         printer.print(&mut out, &order, b' ').unwrap();
         printer.print(&mut out, &[], b' ').unwrap();
         assert_eq!(out, b"10 0 7");
-    }
-
-    #[test]
-    fn spans_are_given_in_the_units_people_use() {
-        let spans = [0.25, 9.0, 42.4, 200.0, 7500.0].map(|s| span(Duration::from_secs_f64(s)));
-        assert_eq!(spans, ["0.2 s", "9 s", "42 s", "3 min 20 s", "2 h 05 min"]);
     }
 }

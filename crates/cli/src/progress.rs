@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use unflake_app::study::Progress;
 use unflake_model::Spent;
 
-use crate::printer::plural;
+use unflake_report::plural;
 
 /// Lines are written anew after so many runs: often enough to see it move.
 const RUNS_PER_LINE: u64 = 8;

@@ -144,7 +144,7 @@ impl Campaign {
             let runs = self.run_orders(&[Order::original(self.lab.suite())]).await?;
             self.set_up.tries += 1;
             let runs = runs.iter().flat_map(|(runs, _)| runs);
-            self.set_up.failing = runs.flat_map(|run| failures(run)).collect();
+            self.set_up.failing = runs.flat_map(|run| run.failures()).collect();
             self.set_up.failing.sort_unstable();
             if self.set_up.failing.is_empty() {
                 break;
@@ -274,7 +274,7 @@ impl Campaign {
             let runs = self.run_whole(order, environment, Repetition::Once).await?;
             let new: Vec<TestIndex> = runs
                 .iter()
-                .flat_map(|run| failures(run))
+                .flat_map(|run| run.failures())
                 .filter(|test| !self.lab.ledger().has_failed(*test))
                 .filter(|test| self.other_findings.iter().all(|finding| finding.test != *test))
                 .collect();
@@ -330,11 +330,6 @@ impl Campaign {
             ended,
         }
     }
-}
-
-fn failures(run: &Run) -> impl Iterator<Item = TestIndex> {
-    let failed = |outcome: OutcomeKind| outcome.evidence() == Some(Evidence::Fail);
-    run.outcomes().filter(move |(_, outcome)| failed(*outcome)).map(|(test, _)| test)
 }
 
 fn passes_then_fails(first: OutcomeKind, second: OutcomeKind) -> bool {

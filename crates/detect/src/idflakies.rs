@@ -5,14 +5,12 @@
 //! classified before is rechecked with a given probability; once non-deterministic, always so.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use unflake_model::random::Random;
 use unflake_model::{Evidence, Order, OutcomeKind, Suite, TestIndex};
 use unflake_orders::shuffle::{Shuffle, reverse_class, reverse_class_method};
 
 use crate::lab::{Lab, OutOfBudget};
-use crate::ledger::Run;
 
 /// What iDFlakies tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,7 +125,7 @@ async fn detect(lab: &Lab, settings: Settings, report: &mut Report) -> Result<()
     for round in 0..settings.configuration.n_rounds(settings.rounds) {
         let order = settings.configuration.order(lab.suite(), settings.seed, round);
         let run = lab.run(order).await?;
-        for test in failures(&run) {
+        for test in run.failures() {
             if failing.contains(&test) {
                 continue;
             }
@@ -152,7 +150,7 @@ async fn set_up(lab: &Lab, settings: Settings) -> Result<Option<BTreeSet<TestInd
     let mut failing = BTreeSet::new();
     for _ in 0..settings.tries {
         let run = lab.run(Order::original(lab.suite())).await?;
-        failing = failures(&run).collect();
+        failing = run.failures().collect();
         if failing.is_empty() {
             return Ok(Some(failing));
         }
@@ -184,10 +182,4 @@ async fn fails_at_the_end(lab: &Lab, order: &Order, test: TestIndex) -> Result<b
     let truncated = order.truncated_at(test).expect("the order holds the test that failed in it");
     let last = lab.run(truncated).await?.last();
     Ok(last.and_then(OutcomeKind::evidence) == Some(Evidence::Fail))
-}
-
-fn failures(run: &Rc<Run>) -> impl Iterator<Item = TestIndex> {
-    run.outcomes()
-        .filter(|(_, outcome)| outcome.evidence() == Some(Evidence::Fail))
-        .map(|(test, _)| test)
 }

@@ -49,6 +49,12 @@ impl Run {
             .zip(self.outcomes.iter().copied())
     }
 
+    /// The tests that failed, one by one as they did.
+    pub fn failures(&self) -> impl Iterator<Item = TestIndex> {
+        let is_failure = |outcome: OutcomeKind| outcome.evidence() == Some(Evidence::Fail);
+        self.outcomes().filter(move |(_, outcome)| is_failure(*outcome)).map(|(test, _)| test)
+    }
+
     fn is_plain(&self) -> bool {
         self.environment == Environment::Plain && self.repetition == Repetition::Once
     }

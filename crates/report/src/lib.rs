@@ -46,3 +46,4 @@ mod words;
 pub use page::{Colour, Layout};
 pub use view::{Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, View};
 pub use warning::{NotCollected, Warning};
+pub use words::{plural, span};

@@ -10,7 +10,7 @@ use crate::visible::visible;
 use crate::{Confirmation, Ended, Exhibit, View};
 
 /// A count with its noun.
-pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
+pub fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn more(n_items: usize, n_shown: usize) -> Option<String> {
 }
 
 /// A time span for people: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 05 min`.
-pub(crate) fn span(duration: Duration) -> String {
+pub fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0..10 if duration.subsec_nanos() != 0 => format!("{:.1} s", duration.as_secs_f64()),

@@ -9,7 +9,8 @@ use unflake_model::Suite;
 use super::Settings;
 use super::source::{Origin, Source};
 use super::summary::{PairSummary, ShareSummary, Summary, Tally};
-use crate::printer::{NumberPrinter, plural, span};
+use crate::printer::NumberPrinter;
+use unflake_report::{plural, span};
 
 /// The version of the JSON format.
 const SCHEMA: u32 = 1;
