@@ -135,6 +135,9 @@ def _make_anew(item: Any) -> None:
     del item._report_sections[:]
     method = item.__dict__.get("_obj")
     owner = item.getparent(pytest.Class)
+    if getattr(method, "is_hypothesis_test", False):
+        # Hypothesis refuses to run one test function from two instances.
+        return
     if owner is not None and isinstance(getattr(method, "__self__", None), owner.obj):
         # pytest makes a new instance of the test class when it has none.
         item._obj = None

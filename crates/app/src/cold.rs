@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use unflake_model::{Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict};
 use unflake_report::Confirmation;
 
+/// Commands shown for one finding.
+const COMMANDS_MAX: usize = 3;
+
 /// How often a printed command is tried.
 const TRIES: u32 = 3;
 
@@ -55,10 +58,12 @@ pub fn reproductions(finding: &Finding) -> Vec<Reproduction> {
 /// The commands for a finding.
 pub fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> Vec<String> {
     let command = |r: Reproduction| runner.command(&ids(suite, &r.prefix, finding.test));
-    reproductions(finding).into_iter().map(command).collect()
+    reproductions(finding).into_iter().take(COMMANDS_MAX).map(command).collect()
 }
 
-/// Tries the commands of a finding that ought to show it every time; `None` for other findings.
+/// Tries the commands of a finding that ought to show it every time; `None` for other findings. Of
+/// several polluter groups the first is tried: each try starts the runner anew, and a web of twenty
+/// polluters would take longer than its search.
 pub fn confirm(
     suite: &Suite,
     finding: &Finding,
@@ -69,7 +74,7 @@ pub fn confirm(
     }
     let mut confirmation = Confirmation { as_predicted: 0, tries: 0 };
     for _ in 0..TRIES {
-        for reproduction in reproductions(finding) {
+        for reproduction in reproductions_tried(finding) {
             let outcomes = runner.run(&ids(suite, &reproduction.prefix, finding.test))?;
             let ended = outcomes.get(suite.id(finding.test)).and_then(|kind| kind.evidence());
             confirmation.tries += 1;
@@ -77,6 +82,14 @@ pub fn confirm(
         }
     }
     Ok((0 < confirmation.tries).then_some(confirmation))
+}
+
+fn reproductions_tried(finding: &Finding) -> Vec<Reproduction> {
+    let mut all = reproductions(finding);
+    if finding.verdict == Verdict::OdVictim {
+        all.truncate(1);
+    }
+    all
 }
 
 fn ids<'s>(suite: &'s Suite, prefix: &[TestIndex], test: TestIndex) -> Vec<&'s TestId> {

@@ -11,8 +11,8 @@ use unflake_detect::cause::causes;
 use unflake_detect::explain::{Depth, explain};
 use unflake_engine::{Engine, Interrupt, StartError};
 use unflake_model::{
-    Budget, Cause, Experiment, Finding, Observation, OutcomeChange, OutcomeKind, Spent, Suite,
-    Tally, TestId, TestIndex,
+    Budget, Cause, Experiment, Finding, Observation, Order, OutcomeChange, OutcomeKind, Spent,
+    Suite, Tally, TestId, TestIndex,
 };
 use unflake_pytest::{Limits, Project};
 use unflake_report::{Ended, Exhibit, FailedAttempt, Failure, NotCollected, Record, Warning};
@@ -238,7 +238,11 @@ impl Analysis<'_> {
         let Request { budget, depth, seed, flake_rate_min, .. } = *self.request;
         let suite = Rc::clone(self.suite);
         if let Some(test) = self.target {
-            let inquiry = Inquiry::new(suite, budget, |lab| explain(lab, test, depth));
+            let inquiry = Inquiry::new(suite, budget, |lab| async move {
+                // The first run is evidence too, and was made already.
+                let _ = lab.run(Order::original(lab.suite())).await;
+                explain(lab, test, depth).await
+            });
             let (finding, finish) = drive(inquiry, world, recall, tallies);
             return (finding.into(), finish);
         }

@@ -129,6 +129,22 @@ fn what_tests_write_does_not_stay_in_the_work_tree() {
 }
 
 #[test]
+fn a_file_that_a_test_leaves_behind_makes_a_victim_and_not_a_broken_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "import os\n\n\
+         def test_a():\n    open('left.txt', 'w').write('x')\n\n\
+         def test_b():\n    assert not os.path.exists('left.txt')\n";
+    std::fs::write(folder.path().join("test_files.py"), text).unwrap();
+    let report = json(&unflake(folder.path(), &["why", "test_files.py::test_b", "--json"]));
+    // Where the system permits no overlay, the file stays, and the test is broken from then on.
+    if report["warnings"].as_array().unwrap().is_empty() {
+        let finding = finding(&report, "test_files.py::test_b");
+        assert_eq!(finding["verdict"], "od-victim");
+        assert_eq!(finding["polluters"], serde_json::json!([["test_files.py::test_a"]]));
+    }
+}
+
+#[test]
 fn bad_options_are_named() {
     for (arguments, value) in [
         (["detect", "--runs", "0"], "0 runs"),

@@ -4,7 +4,8 @@
 //!
 //! 1. the original order, again while something fails in it (set-up);
 //! 2. its reverse: with the original it puts every test before every other;
-//! 3. every test alone, once: finds every brittle for the price of one order;
+//! 3. every test alone, once: finds every brittle. Where starting a process is dear, this is spread
+//!    over the orders of step 6, for the same price as these;
 //! 4. the original order with each test run twice in a row: finds every non-idempotent test;
 //! 5. the original order under perturbed choices, where the runner can do that;
 //! 6. planned orders, each followed by its reverse where it showed nothing new, until a test with
@@ -15,7 +16,7 @@
 //! for all suspects at once, and with a few of them the likely culprits stand out. What these
 //! investigations will cost is put aside. Tests that never passed are looked into at the end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -100,6 +101,9 @@ pub struct Report {
 /// Runs a campaign.
 pub async fn campaign(lab: Lab, settings: Settings) -> Report {
     let mut campaign = Campaign {
+        not_isolated: lab.suite().tests().collect(),
+        spent_alone: Duration::ZERO,
+        start_of_alone: None,
         explore: lab.part(Urgency::Explore),
         lab,
         settings,
@@ -126,6 +130,10 @@ struct Campaign {
     other_findings: Vec<Finding>,
     set_up: SetUp,
     n_orders: u64,
+    not_isolated: VecDeque<TestIndex>,
+    /// Twice the time spent on tests alone: half of what exploration spends may go there.
+    spent_alone: Duration,
+    start_of_alone: Option<Duration>,
 }
 
 impl Campaign {
@@ -133,10 +141,14 @@ impl Campaign {
         self.set_up().await?;
         let backwards = Order::original(self.lab.suite()).reversed();
         self.run_orders(&[backwards]).await?;
-        self.isolate().await?;
+        self.isolate_some().await?;
         self.repeat_each().await?;
         self.perturb().await?;
-        self.vary_orders().await
+        self.vary_orders().await?;
+        while !self.not_isolated.is_empty() {
+            self.isolate_some().await?;
+        }
+        Ok(())
     }
 
     async fn set_up(&mut self) -> Result<(), OutOfBudget> {
@@ -244,10 +256,31 @@ impl Campaign {
         self.findings.extend(findings.into_iter().map(|finding| (finding.test, finding)));
     }
 
-    async fn isolate(&mut self) -> Result<(), OutOfBudget> {
-        let alone = |test| self.explore.run(Order::from_distinct([test]));
-        try_join_all(self.lab.suite().tests().map(alone)).await?;
-        let tests: Vec<TestIndex> = self.lab.suite().tests().collect();
+    /// Runs tests alone, as many as cost no more than the whole orders so far have cost.
+    async fn isolate_some(&mut self) -> Result<(), OutOfBudget> {
+        let suite = Rc::clone(self.lab.suite());
+        let spent = self.explore.spent();
+        let mut allowed = spent.time.saturating_sub(self.spent_alone);
+        let n_runs = u32::try_from(spent.runs).unwrap_or(u32::MAX).max(1);
+        let mut tests = Vec::new();
+        while let Some(test) = self.not_isolated.pop_front() {
+            tests.push(test);
+            // What a process costs beyond its tests is not known; the share of a run is a guess on
+            // the high side while orders are whole, and a good one once tests have run alone.
+            let start = self.start_of_alone.unwrap_or(spent.time / n_runs / 50);
+            let cost = suite.duration(test) + start;
+            if allowed <= cost {
+                break;
+            }
+            allowed -= cost;
+        }
+        let alone = |test: &TestIndex| self.explore.run(Order::from_distinct([*test]));
+        let runs = try_join_all(tests.iter().map(alone)).await?;
+        let time: Duration = runs.iter().map(|run| run.spent.time).sum();
+        let tests_only: Duration = tests.iter().map(|test| suite.duration(*test)).sum();
+        let n = u32::try_from(runs.len()).unwrap_or(u32::MAX).max(1);
+        self.start_of_alone = Some(time.saturating_sub(tests_only) / n);
+        self.spent_alone += time * 2;
         self.suspect_all(&tests);
         Ok(())
     }
@@ -298,6 +331,7 @@ impl Campaign {
             for (turn, (_, shown)) in batch.into_iter().zip(self.run_orders(&orders).await?) {
                 turns.tell(turn, shown);
             }
+            self.isolate_some().await?;
         }
         Ok(())
     }
