@@ -7,8 +7,8 @@ disappears with it. A level the system refuses is told with its reason, never ha
   in this run's mount namespace alone, so nobody has to clear it away. Other file systems mounted
   inside the folder would be hidden by the overlay; they are put back, and are not isolated.
 * ``net``: a network namespace with loopback up.
-* ``pid``: applies to processes started *afterwards*, so the child forks an init and the init the
-  process that runs the tests (``child``). It also needs its own ``/proc``, which can only be tried
+* ``pid``: applies to processes started *afterwards*, so a cell has
+  a second process inside (``guard``). It also needs its own ``/proc``, which can only be tried
   from inside, when there is no way back any more: ``pid_refused`` tries it in a process of its own.
 
 Root does this directly. Others need a user namespace first, in which they keep their user id; the
@@ -24,6 +24,7 @@ import struct
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import linux
+from .wire import high
 
 _SIOCGIFFLAGS = 0x8913
 _SIOCSIFFLAGS = 0x8914
@@ -47,6 +48,8 @@ class Isolated(NamedTuple):
     refused: List[Dict[str, str]]
     as_user: bool
     """Whether a user namespace gave the rights to do it."""
+    uppers: List[int]
+    """Descriptors of the folders in which everything lands that is written under an overlay."""
 
 
 def ground(rootdir: str) -> Ground:
@@ -84,15 +87,16 @@ def isolate(levels: Sequence[str], where: Ground, scratch: str) -> Isolated:
     """Applies what can be applied to this process; ``pid`` to its children."""
     refused: List[Dict[str, str]] = []
     applied: List[str] = []
+    uppers: List[int] = []
     if not levels:
-        return Isolated(applied, refused, False)
+        return Isolated(applied, refused, False, uppers)
     try:
         as_user = _own_mounts()
     except OSError as error:
-        return Isolated([], [_refusal(level, error) for level in levels], False)
+        return Isolated([], [_refusal(level, error) for level in levels], False, uppers)
     for names, folder in _folders(levels, where):
         try:
-            _cover(folder, where.mounts, scratch, as_user)
+            uppers.append(_cover(folder, where.mounts, scratch, as_user))
             applied += names
         except OSError as error:
             refused += [_refusal(name, error) for name in names]
@@ -105,7 +109,7 @@ def isolate(levels: Sequence[str], where: Ground, scratch: str) -> Isolated:
                 applied.append(level)
             except OSError as error:
                 refused.append(_refusal(level, error))
-    return Isolated(applied, refused, as_user)
+    return Isolated(applied, refused, as_user, uppers)
 
 
 def _refusal(level: str, error: OSError) -> Dict[str, str]:
@@ -164,13 +168,15 @@ def is_inside(path: str, folder: str) -> bool:
     return folder not in ("", "/") and (path + "/").startswith(folder + "/")
 
 
-def _cover(folder: str, mounts: Sequence[str], scratch: str, as_user: bool) -> None:
-    """Puts an overlay over a folder, writing to memory."""
+def _cover(folder: str, mounts: Sequence[str], scratch: str, as_user: bool) -> int:
+    """Puts an overlay over a folder, writing to memory; a descriptor of where it writes."""
     if folder in ("", "/"):
         raise OSError(errno.EINVAL, f"`{folder}` cannot be covered")
     if as_user and _is_foreign(folder):
         raise OSError(errno.EOVERFLOW, f"`{folder}` belongs to another user or group")
     upper, work = _writable(scratch, os.path.basename(folder))
+    # By name it may be hidden afterwards, by the overlay itself.
+    written = high(os.open(upper, os.O_RDONLY | os.O_DIRECTORY))
     handles = [(m, os.open(m, os.O_PATH)) for m in _mounted_inside(folder, mounts)]
     options = "lowerdir={},upperdir={},workdir={}".format(*map(_escape, (folder, upper, work)))
     extra = ",userxattr" if as_user else ",redirect_dir=on"
@@ -179,9 +185,13 @@ def _cover(folder: str, mounts: Sequence[str], scratch: str, as_user: bool) -> N
         for mount, handle in handles:
             source = f"/proc/self/fd/{handle}"
             linux.mount(source, mount, None, linux.MS_BIND | linux.MS_REC)
+    except OSError:
+        os.close(written)
+        raise
     finally:
         for _, handle in handles:
             os.close(handle)
+    return written
 
 
 def _is_foreign(folder: str) -> bool:

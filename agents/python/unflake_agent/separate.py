@@ -163,9 +163,8 @@ def _nameless(fd: int) -> int:
     return fresh
 
 
-def own_errors(found: Survey, path: str) -> None:
+def own_errors(found: Survey, fresh: int) -> None:
     """What is written past pytest's capture (a segfault's stack) goes to a file of the run."""
-    fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for fd in found.errors:
         os.dup2(fresh, fd, inheritable=os.get_inheritable(fd))
     os.close(fresh)

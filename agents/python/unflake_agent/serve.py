@@ -1,11 +1,11 @@
-"""Which children live, and who has gone?
+"""Which cells are there, and who has gone?
 
-One thread, one ``poll``: on the server connection, for wishes of the engine, and on a descriptor
-for each child, for its end. No signal handler and no thread, because the children inherit the first
-and could not be forked safely beside the second.
+One thread, one ``poll``: on the server connection, for wishes of the engine, and on two descriptors
+for each cell, for what its guard says and for its end. No signal handler and no thread, because the
+runs inherit the first and could not be forked safely beside the second.
 
-A child that has ended may have left processes of its group behind; they are killed before it is
-reaped, while its number, the group's too, cannot yet belong to somebody else.
+A run goes to a cell that is free and was set apart in the same way; else a new cell is made. A cell
+in which a run left something behind is not used again.
 """
 
 import gc
@@ -15,53 +15,108 @@ import signal
 from typing import Any, Dict, List, Optional
 
 from . import linux
-from .child import ERRORS, Run, Setting, live, live_in_place
-from .wire import TEXT_LIMIT, Connection, Gone, high, text
+from .child import Run, Setting, live_in_place
+from .guard import Wishes, pair, send_with, stand
+from .ring import Ring
+from .wire import TEXT_LIMIT, Connection, Gone, Stream, frame, high, text
 
 _POLL_MILLISECONDS = 5
-"""How often children are looked at where the kernel has no descriptor for a process."""
+"""How often cells are looked at where the kernel has no descriptor for a process."""
+
+ERRORS = "errors.txt"
+"""In the scratch folder: what a run wrote to its error descriptor past all capture."""
 
 
-class _Child:
-    """A run that was forked and has not been reaped."""
+class _Cell(Stream):
+    """A cell as the server sees it."""
 
-    def __init__(self, run: Run, pid: int) -> None:
-        self.run = run
+    def __init__(self, pid: int, channel: Any, ring: Ring, levels: List[str]) -> None:
+        super().__init__(channel.fileno())
         self.pid = pid
+        self.levels = levels
+        self.run: Optional[Run] = None
+        self._channel = channel
+        self._ring = ring
+        self._connection: Optional[Connection] = None
+        self._runner: Optional[int] = None
         try:
             self.watch = high(linux.pidfd_open(pid))
         except OSError:
             self.watch = -1
+
+    def start(self, run: Run, connection: Connection, errors: int) -> None:
+        self.run, self._connection, self._runner = run, connection, None
+        try:
+            wish = frame("run", run._asdict())
+            send_with(self._channel, wish, [connection.fileno(), errors])
+        except OSError:
+            # The guard is gone, which will be seen.
+            pass
+
+    def said(self) -> Optional[Dict[str, Any]]:
+        """How its run ended, if that is what the guard had to say."""
+        for name, body in self.receive():
+            if name == "ended":
+                return body
+            self._runner = body["pid"]
+        return None
+
+    def is_over(self) -> Optional[Run]:
+        """The run that was under way. What its guard did not live to pass on, we do."""
+        run, connection = self.run, self._connection
+        self.run = self._connection = None
+        if connection is not None:
+            try:
+                connection.forward(self._ring.take())
+            except Gone:
+                # The engine gave the run up.
+                pass
+            connection.close()
+        return run
 
     def has_ended(self) -> bool:
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, flags) is not None
 
     def kill(self) -> None:
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except OSError:
-            pass
+        for group in (self.pid, self._runner):
+            try:
+                if group is not None:
+                    os.killpg(group, signal.SIGKILL)
+            except OSError:
+                pass
 
-    def reap(self) -> int:
-        self.kill()
+    def let_go(self) -> None:
+        """Closes our descriptors."""
+        self._channel.close()
         if self.watch >= 0:
             os.close(self.watch)
+        if self._connection is not None:
+            self._connection.close()
+
+    def reap(self) -> int:
+        """Ends it for good; how its leader ended."""
+        self.kill()
+        self.let_go()
         return os.waitpid(self.pid, 0)[1]
 
 
 class Server:
     """Serves runs until the engine stops it or is gone."""
 
-    def __init__(self, connection: Connection, setting: Setting, in_place: bool) -> None:
+    def __init__(
+        self, connection: Connection, setting: Setting, in_place: bool, folder: str
+    ) -> None:
         self._connection = connection
         self._setting = setting
         self._in_place = in_place
-        self._children: Dict[int, _Child] = {}
+        self._folder = folder
+        self._cells: List[_Cell] = []
+        self._n_made = 0
 
     def serve(self) -> bool:
-        """Returns when no child is alive any more; whether the engine asked for it."""
-        # Everything is old from here on: a child's collector then looks at the child's own objects
+        """Returns when no cell is left; whether the engine asked for it."""
+        # Everything is old from here on: a run's collector then looks at the run's own objects
         # only, and does not touch (and so copy) every page of the suite.
         gc.freeze()
         try:
@@ -71,18 +126,24 @@ class Server:
         except Gone:
             return False
         finally:
-            self._kill_all()
+            for cell in self._cells:
+                cell.kill()
+            for cell in self._cells:
+                cell.reap()
 
     def _step(self) -> bool:
         try:
             ready = self._wait()
+            for cell in [c for c in self._cells if c.fileno() in ready]:
+                self._listen(cell)
+            for cell in [c for c in self._cells if c.has_ended()]:
+                self._bury(cell)
             if self._connection.fileno() in ready:
                 for name, body in self._connection.receive():
                     if name == "stop":
                         return False
                     if name == "run":
-                        self._start(body)
-            self._collect_ended()
+                        self._start(Run(*(body[key] for key in Run._fields)))
         except KeyboardInterrupt:
             # Ctrl-C reaches the whole terminal; what is to happen now the engine will say.
             pass
@@ -92,44 +153,87 @@ class Server:
         poll = select.poll()
         poll.register(self._connection.fileno(), select.POLLIN)
         patience: Optional[int] = None
-        for child in self._children.values():
-            if child.watch >= 0:
-                poll.register(child.watch, select.POLLIN)
+        for cell in self._cells:
+            poll.register(cell.fileno(), select.POLLIN)
+            if cell.watch >= 0:
+                poll.register(cell.watch, select.POLLIN)
             else:
                 patience = _POLL_MILLISECONDS
         return [fd for fd, _ in poll.poll(patience)]
 
-    def _start(self, body: Dict[str, Any]) -> None:
-        run = Run(*(body[key] for key in Run._fields))
+    def _start(self, run: Run) -> None:
         if self._in_place:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)
-        if "pid" in run.isolation:
-            # Found out once, here: children inherit the answer.
+        cell = self._free_cell(run.isolation)
+        # Opened here and handed over: in there, paths may mean something else.
+        connection = self._setting.connect({"role": "run", "run": run.run, "pid": cell.pid})
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        errors = os.open(os.path.join(run.scratch, ERRORS), flags, 0o600)
+        cell.start(run, connection, errors)
+        os.close(errors)
+        self._connection.send("forked", run=run.run, pid=cell.pid)
+
+    def _free_cell(self, levels: List[str]) -> _Cell:
+        for cell in [c for c in self._cells if c.run is None]:
+            if cell.levels == levels and not cell.has_ended():
+                return cell
+            self._cells.remove(cell)
+            cell.reap()
+        cell = self._make(levels)
+        self._cells.append(cell)
+        return cell
+
+    def _make(self, levels: List[str]) -> _Cell:
+        if "pid" in levels:
+            # Found out once, here: cells inherit the answer.
             self._setting.pid_refused()
-        server = os.getpid()
+        self._n_made += 1
+        scratch = os.path.join(self._folder, f"cell-{os.getpid()}-{self._n_made}")
+        ours, theirs = pair()
+        ring = Ring()
         pid = os.fork()
         if pid == 0:
-            live(run, self._setting, server)
+            ours.close()
+            self._let_go()
+            stand(Wishes(theirs), self._setting, ring, (levels, scratch))
+        theirs.close()
         try:
             os.setpgid(pid, pid)
         except OSError:
             pass
-        self._children[pid] = _Child(run, pid)
-        self._connection.send("forked", run=run.run, pid=pid)
+        return _Cell(pid, ours, ring, levels)
 
-    def _collect_ended(self) -> None:
-        for child in [c for c in self._children.values() if c.has_ended()]:
-            del self._children[child.pid]
-            status = child.reap()
-            self._connection.send("exited", run=child.run.run, **_how(status, child.run.scratch))
+    def _let_go(self) -> None:
+        """In a new process: nothing of the server's stays open."""
+        for cell in self._cells:
+            cell.let_go()
+        self._connection.close()
 
-    def _kill_all(self) -> None:
-        for child in self._children.values():
-            child.kill()
-        for child in self._children.values():
-            child.reap()
-        self._children.clear()
+    def _listen(self, cell: _Cell) -> None:
+        try:
+            ended = cell.said()
+        except (Gone, OSError):
+            # It has ended, or is about to; its leader will tell how.
+            cell.kill()
+            os.waitid(os.P_PID, cell.pid, os.WEXITED | os.WNOWAIT)
+            return
+        if ended is None:
+            return
+        self._tell(cell.is_over(), ended["status"])
+        if not ended["clean"]:
+            self._cells.remove(cell)
+            cell.reap()
+
+    def _bury(self, cell: _Cell) -> None:
+        self._cells.remove(cell)
+        run = cell.is_over()
+        self._tell(run, cell.reap())
+
+    def _tell(self, run: Optional[Run], status: int) -> None:
+        if run is None:
+            return
+        self._connection.send("exited", run=run.run, **_how(status, run.scratch))
 
 
 def _how(status: int, scratch: str) -> Dict[str, Any]:

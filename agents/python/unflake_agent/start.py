@@ -45,7 +45,7 @@ def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
         sys.stderr.write(f"unflake agent: no engine listens on `{socket}`: {error}\n")
         return NO_ENGINE
     _quiet()
-    agent = _Agent(connection, connect)
+    agent = _Agent(connection, connect, os.path.dirname(socket))
     # Beside the socket, where the engine clears away, and not in the project.
     cache = os.path.join(os.path.dirname(socket), f"pytest-cache-{os.getpid()}")
 
@@ -54,6 +54,8 @@ def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
         look_plain(runner, arguments)
         if runner == "pytest":
             bring("with_pytest").run(arguments, cache, agent.serve)
+        elif wanted == "auto":
+            with_unittest.run(arguments, agent.serve_unless_empty)
         else:
             with_unittest.run(arguments, agent.serve)
 
@@ -95,9 +97,10 @@ def _quiet() -> None:
 class _Agent:
     """From the first word to the last."""
 
-    def __init__(self, connection: Connection, connect: Connect) -> None:
+    def __init__(self, connection: Connection, connect: Connect, folder: str) -> None:
         self._connection = connection
         self._connect = connect
+        self._folder = folder
         self._random = random.getstate()
         # Collection happens in the real tree, which must stay as it is. This is no option of the
         # interpreter and no variable of the environment, so programs the tests start do not
@@ -114,6 +117,12 @@ class _Agent:
         except BaseException as error:
             what, shown = _explain(error)
             self._connection.send("failed", what=text(what), text=text(shown))
+
+    def serve_unless_empty(self, suite: child.Suite) -> None:
+        """Where pytest is missing, and unittest finds no tests: they may well be pytest's."""
+        if not suite.tests:
+            raise PytestMissing(suite)
+        self.serve(suite)
 
     def serve(self, suite: child.Suite) -> NoReturn:
         """After collection: tells the tests, then serves until the end of this process."""
@@ -134,7 +143,6 @@ class _Agent:
             connect=self._connect,
             where=isolate.ground(suite.rootdir),
             found=separate.survey([self._connection.fileno()], self._random),
-            server=self._connection,
             pid_refused=_once(isolate.pid_refused),
             writes_bytecode=self._writes_bytecode,
         )
@@ -147,8 +155,13 @@ class _Agent:
             runner=suite.runner,
             plugins=suite.plugins,
         )
-        if Server(self._connection, setting, unsafe is not None).serve():
+        in_place = unsafe is not None
+        if Server(self._connection, setting, in_place, self._folder).serve():
             suite.leave()
+
+
+class PytestMissing(Exception):
+    """There is no pytest, and without it no test."""
 
 
 def _once(question: Callable[[], Optional[str]]) -> Callable[[], Optional[str]]:
@@ -165,6 +178,10 @@ def _once(question: Callable[[], Optional[str]]) -> Callable[[], Optional[str]]:
 def _explain(error: BaseException) -> Any:
     if type(error).__name__ == "CannotCollect":
         return error.args
+    if isinstance(error, PytestMissing):
+        lines = [f"{sys.executable} cannot import pytest, and unittest finds no tests"]
+        lines += ["{where}: {text}".format(**said) for said in error.args[0].errors]
+        return "pytest is not installed", "\n".join(lines)
     if isinstance(error, ModuleNotFoundError) and error.name == "pytest":
         return "pytest is not installed", f"{sys.executable} cannot import pytest"
     shown = traceback.format_exception(type(error), error, error.__traceback__)

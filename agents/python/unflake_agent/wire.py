@@ -4,10 +4,11 @@ A frame is four bytes of length, big endian, then one JSON object with one key, 
 The reader on the other side is strict UTF-8, while what tests print and raise is anything at all:
 ``text`` is the one gate through which foreign text passes.
 
-A connection lives in a process that tests do what they like with. Before each write two things are
-checked that a test may have changed: that this is still the process the connection belongs to (a
-test that forks and lets the child run on would otherwise speak twice), and that the descriptor
-still is our socket (a test that closed it may have opened its own file under the same number).
+A connection may live in a process that tests do what they like with (where forking is unsafe).
+Before each write two things are checked that a test may have changed: that this is still the
+process the connection belongs to (a test that forks and lets the child run on would otherwise speak
+twice), and that the descriptor still is our socket (a test that closed it may have opened its own
+file under the same number).
 """
 
 import json
@@ -76,15 +77,67 @@ def high(fd: int) -> int:
     return moved
 
 
-class Connection:
+class Stream:
+    """Frames over a descriptor that nobody else touches."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._buffer = bytearray()
+
+    def fileno(self) -> int:
+        """The descriptor, for poll."""
+        return self._fd
+
+    def close(self) -> None:
+        """Hangs up, in this process only."""
+        close(self._fd)
+        self._fd = -1
+
+    def send(self, name: str, **body: Any) -> None:
+        """Says one message."""
+        self.forward(frame(name, body))
+
+    def forward(self, data: bytes) -> None:
+        """Passes frames on as they are."""
+        try:
+            self._write(data)
+        except OSError as error:
+            raise Gone(str(error)) from None
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[write(self._fd, view) :]
+
+    def receive(self) -> Iterator[Message]:
+        """Reads once, and gives the messages that are complete; ``Gone`` at the end of file."""
+        return self._take(read(self._fd, 1 << 16))
+
+    def _take(self, data: bytes) -> Iterator[Message]:
+        if not data:
+            raise Gone("end of file")
+        self._buffer += data
+        while len(self._buffer) >= _length.size:
+            (size,) = _length.unpack_from(self._buffer)
+            if size > FRAME_LIMIT:
+                raise Gone(f"a frame of {size} bytes")
+            end = _length.size + size
+            if len(self._buffer) < end:
+                return
+            body = _decode(self._buffer[_length.size : end].decode("utf-8"))
+            del self._buffer[:end]
+            for name, value in body.items():
+                yield name, value
+
+
+class Connection(Stream):
     """One connection to the engine, which comes back if a test closes it."""
 
     def __init__(self, path: str, hello: Dict[str, Any]) -> None:
+        super().__init__(-1)
         self._path = path
         self._hello = hello
         self._owner = getpid()
-        self._buffer = bytearray()
-        self._fd = -1
         self._identity: Optional[Tuple[int, int]] = None
         self._connect()
 
@@ -96,19 +149,10 @@ class Connection:
         self._identity = (status.st_dev, status.st_ino)
         self._write(frame("hello", self._hello))
 
-    def fileno(self) -> int:
-        """The descriptor, for poll."""
-        return self._fd
-
-    def adopt(self) -> None:
-        """This process, a child of the one that connected, is the one that speaks from now on."""
-        self._owner = getpid()
-
     def close(self) -> None:
         """Hangs up, in this process only."""
         if self._is_ours():
-            close(self._fd)
-        self._fd = -1
+            super().close()
         self._identity = None
 
     def _is_ours(self) -> bool:
@@ -135,32 +179,6 @@ class Connection:
             self._write(data)
         except OSError as error:
             raise Gone(str(error)) from None
-
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[write(self._fd, view) :]
-
-    def receive(self) -> Iterator[Message]:
-        """Reads once, and gives the messages that are complete; ``Gone`` at the end of file."""
-        data = read(self._fd, 1 << 16)
-        if not data:
-            raise Gone("end of file")
-        self._buffer += data
-        return self._take()
-
-    def _take(self) -> Iterator[Message]:
-        while len(self._buffer) >= _length.size:
-            (size,) = _length.unpack_from(self._buffer)
-            if size > FRAME_LIMIT:
-                raise Gone(f"a frame of {size} bytes")
-            end = _length.size + size
-            if len(self._buffer) < end:
-                return
-            body = _decode(self._buffer[_length.size : end].decode("utf-8"))
-            del self._buffer[:end]
-            for name, value in body.items():
-                yield name, value
 
 
 Connect = Callable[[Dict[str, Any]], Connection]

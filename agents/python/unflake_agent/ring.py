@@ -1,0 +1,86 @@
+"""How does the process that runs tests speak, when a message must cost next to nothing?
+
+It puts frames into memory it shares with its guard, who stands outside the reach of the tests and
+passes them on to the engine, every few milliseconds and once more when the process is gone. A test
+can close every descriptor and kill itself; what was said before is in the memory. And there is no
+system call and no switch of context between two tests: of a suite of a thousand quick tests, these
+were a third of the time.
+
+One writes, one reads. The reader sees a frame when the writer has moved the end behind it.
+"""
+
+import mmap
+import struct
+from os import _exit, getpid
+from threading import Lock
+from time import sleep
+from typing import Any
+
+from .wire import STRAY, frame
+
+_SIZE = 1 << 20
+_NAP = 0.001
+_mark = struct.Struct("=Q")
+_BEGIN, _END, _DATA = 0, 64, 128
+"""Where the marks lie, on cache lines of their own, and where the data begins."""
+
+
+class Ring:
+    """Memory shared with the processes forked after it was made."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _DATA + _SIZE)
+        self._owner = -1
+        self._fence = Lock()
+
+    def clear(self) -> None:
+        """Forgets everything; nobody may be writing."""
+        self._set(_BEGIN, 0)
+        self._set(_END, 0)
+
+    def adopt(self) -> None:
+        """This process is the one that speaks from now on."""
+        self._owner = getpid()
+
+    def send(self, name: str, **body: Any) -> None:
+        """Says one message; a process that a test forked and let run on ends here."""
+        if getpid() != self._owner:
+            _exit(STRAY)
+        data = memoryview(frame(name, body))
+        while data:
+            data = data[self._put(data) :]
+
+    def _put(self, data: memoryview) -> int:
+        """Writes what there is room for; how much that was."""
+        begin, end = self._get(_BEGIN), self._get(_END)
+        place = end % _SIZE
+        n = min(len(data), _SIZE - (end - begin), _SIZE - place)
+        if n == 0:
+            # The guard ends this process if it is gone itself.
+            sleep(_NAP)
+            return 0
+        self._memory[_DATA + place : _DATA + place + n] = data[:n]
+        with self._fence:
+            # Not to keep others out: other processors must see the data before the mark.
+            pass
+        self._set(_END, end + n)
+        return n
+
+    def take(self) -> bytes:
+        """All that was said since the last time."""
+        begin, end = self._get(_BEGIN), self._get(_END)
+        taken = bytearray()
+        while begin < end:
+            place = begin % _SIZE
+            n = min(end - begin, _SIZE - place)
+            taken += self._memory[_DATA + place : _DATA + place + n]
+            begin += n
+        self._set(_BEGIN, begin)
+        return bytes(taken)
+
+    def _get(self, place: int) -> int:
+        (mark,) = _mark.unpack_from(self._memory, place)
+        return int(mark)
+
+    def _set(self, place: int, mark: int) -> None:
+        _mark.pack_into(self._memory, place, mark)
