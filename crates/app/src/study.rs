@@ -11,8 +11,8 @@ use unflake_detect::cause::causes;
 use unflake_detect::explain::{Depth, explain};
 use unflake_engine::{Engine, Interrupt, StartError};
 use unflake_model::{
-    Budget, Cause, Experiment, Finding, Observation, Order, OutcomeChange, OutcomeKind, Spent,
-    Suite, Tally, TestId, TestIndex,
+    Budget, Cause, Experiment, Finding, Observation, Order, OutcomeChange, OutcomeKind,
+    Repetition, Spent, Suite, Tally, TestId, TestIndex,
 };
 use unflake_pytest::{Limits, Project};
 use unflake_report::{Ended, Exhibit, FailedAttempt, Failure, NotCollected, Record, Warning};
@@ -316,7 +316,7 @@ impl Watcher for Tallies<'_> {
     fn ran(&mut self, experiment: &Experiment, observation: &Observation, source: Source) {
         let is_run = |kind: OutcomeKind| kind != OutcomeKind::NotRun;
         let attempts = observation.attempts.iter();
-        let is_plain = experiment.repetition.n_attempts() == 1;
+        let is_plain = experiment.repetition == Repetition::Once;
         for attempt in observation.attempts.iter().filter(|_| is_plain) {
             let record = &mut self.records[attempt.test.get()];
             let was_flaky = record.tally.is_mixed();

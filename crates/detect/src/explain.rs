@@ -21,6 +21,7 @@ use crate::lab::Lab;
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
 use crate::roles::{Roles, all_singles, arrangements, universes};
 use crate::search::minimal_group;
+use crate::tour::{Toured, search_by_tours};
 
 /// How much to find out about a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,6 +119,11 @@ async fn deterministic(
     let error = lab.budget().confidence().error();
     let oracle = Oracle::new(lab.clone(), target, Manner::Deterministic { alone }, error);
     notes.roles.effect_is_failing = alone == Evidence::Pass;
+    let seen = lab.ledger().shortest_prefix(target, other(alone));
+    let is_short = depth == Depth::Kind && seen.is_some();
+    if !is_short && depth < Depth::Exhaustive && is_toured(&oracle, depth, notes).await? {
+        return Ok(());
+    }
     let Some(group) = first_group(&oracle, alone, depth, &mut notes.is_open).await? else {
         return confirm_alone(&oracle).await;
     };
@@ -128,6 +134,25 @@ async fn deterministic(
         lab.add_culprit(culprit);
     }
     find_roles(&oracle, depth, &mut notes.roles).await
+}
+
+/// Whether tours found what is asked for; confirms one group if they did.
+async fn is_toured(oracle: &Oracle, depth: Depth, notes: &mut Notes) -> Result<bool, Stop> {
+    let mut roles = notes.roles.clone();
+    let toured = search_by_tours(oracle, depth, &mut roles).await?;
+    let Some(group) = roles.groups.first().cloned() else {
+        return Ok(false);
+    };
+    confirm(oracle, &group).await?;
+    if toured == Toured::GaveUp {
+        return Ok(false);
+    }
+    notes.roles = roles;
+    notes.confirmed = true;
+    for culprit in group {
+        oracle.lab().add_culprit(culprit);
+    }
+    Ok(true)
 }
 
 /// A group that has the effect. `is_open` is set if there may be one although none was found.

@@ -107,16 +107,10 @@ impl Desk {
     }
 
     fn expected_cost(&self, request: &Request) -> Spent {
-        let n_repeats = request.repetition.n_attempts();
         let n_runs = u32::try_from(self.spent.runs).unwrap_or(u32::MAX).max(1);
-        let tests = request.order.tests().iter();
-        let once: Duration = tests.map(|test| self.suite.duration(*test)).sum();
-        let time: Duration = std::iter::repeat_n(once, n_repeats).sum();
-        Spent {
-            runs: 1,
-            attempts: (n_repeats * request.order.len()) as u64,
-            time: time + self.overhead / n_runs,
-        }
+        let attempts = request.repetition.attempts(&request.order);
+        let time: Duration = attempts.iter().map(|test| self.suite.duration(*test)).sum();
+        Spent { runs: 1, attempts: attempts.len() as u64, time: time + self.overhead / n_runs }
     }
 
     /// Whether the budget covers this much. New suspicions are of no use if nothing is left to look

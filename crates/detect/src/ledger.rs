@@ -26,7 +26,7 @@ pub struct Run {
     pub order: Order,
     /// Which open choices were made.
     pub environment: Environment,
-    /// How often each test was run.
+    /// How often each test was run, and when again.
     pub repetition: Repetition,
     /// How each attempt ended, in the order of the attempts.
     pub outcomes: Vec<OutcomeKind>,
@@ -42,11 +42,7 @@ impl Run {
 
     /// Every attempt: of which test, and how it ended.
     pub fn outcomes(&self) -> impl Iterator<Item = (TestIndex, OutcomeKind)> {
-        let repeats = self.repetition.n_attempts();
-        let tests = self.order.tests().iter();
-        tests
-            .flat_map(move |test| std::iter::repeat_n(*test, repeats))
-            .zip(self.outcomes.iter().copied())
+        self.repetition.attempts(&self.order).into_iter().zip(self.outcomes.iter().copied())
     }
 
     /// The tests that failed, one by one as they did.
@@ -252,13 +248,9 @@ impl Ledger {
 }
 
 fn as_run(experiment: Experiment, observation: &Observation) -> Run {
-    let repeats = experiment.repetition.n_attempts();
+    let asked = experiment.repetition.attempts(&experiment.order);
     assert!(
-        observation.attempts.iter().map(|attempt| attempt.test).eq(experiment
-            .order
-            .tests()
-            .iter()
-            .flat_map(|test| std::iter::repeat_n(*test, repeats))),
+        observation.attempts.iter().map(|attempt| attempt.test).eq(asked),
         "run {:?} was answered with attempts of other tests than it asked for",
         experiment.run
     );

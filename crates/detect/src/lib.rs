@@ -33,5 +33,6 @@ pub mod ledger;
 pub mod oracle;
 mod roles;
 pub mod search;
+mod tour;
 
 pub use lab::{Inquiry, Lab, OutOfBudget, Urgency};

@@ -17,7 +17,7 @@
 use std::cell::Cell;
 
 use futures_util::future::try_join_all;
-use unflake_model::{Evidence, Order, Tally, TestIndex};
+use unflake_model::{Evidence, Order, OutcomeKind, Tally, TestIndex};
 
 use crate::lab::{Lab, OutOfBudget};
 
@@ -101,6 +101,15 @@ impl Oracle {
     /// Whether the target is taken for deterministic, so that every run is proof.
     pub fn is_deterministic(&self) -> bool {
         matches!(self.manner, Manner::Deterministic { .. })
+    }
+
+    /// Whether a deterministic target that ends like this shows the effect; `None` if nothing
+    /// follows from how it ended.
+    pub(crate) fn is_effect(&self, outcome: OutcomeKind) -> Option<bool> {
+        match self.manner {
+            Manner::Deterministic { alone } => outcome.evidence().map(|ended| ended != alone),
+            Manner::Noisy { .. } => None,
+        }
     }
 
     /// Whether the prefix has the effect.

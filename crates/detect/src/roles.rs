@@ -25,6 +25,8 @@ pub(crate) struct Roles {
     pub(crate) cleaners: Vec<CleanersOf>,
     /// Whether the effect is that the target fails.
     pub(crate) effect_is_failing: bool,
+    /// Groups whose members act together in any order.
+    unordered: BTreeSet<Group>,
 }
 
 impl Roles {
@@ -32,32 +34,103 @@ impl Roles {
     pub(crate) fn into_dependencies(mut self) -> Dependencies {
         self.groups.sort();
         self.cleaners.sort_by(|a, b| a.polluters.cmp(&b.polluters));
-        let (polluters, state_setters) =
-            if self.effect_is_failing { (self.groups, vec![]) } else { (vec![], self.groups) };
-        Dependencies { polluters, cleaners: self.cleaners, state_setters }
+        if !self.effect_is_failing {
+            return Dependencies { state_setters: self.groups, ..Dependencies::default() };
+        }
+        let Self { groups: polluters, cleaners, .. } = self;
+        Dependencies { polluters, cleaners, state_setters: vec![] }
+    }
+
+    /// Adds a group, after finding out whether its members act in the reverse order too.
+    pub(crate) async fn add_group(&mut self, oracle: &Oracle, group: Group) -> Result<(), Stop> {
+        if 1 < group.len() {
+            let reversed: Group = group.iter().rev().copied().collect();
+            if oracle.ask(&reversed).await? == Answer::Yes {
+                self.unordered.insert(group.clone());
+            }
+        }
+        self.groups.push(group);
+        Ok(())
+    }
+
+    /// Adds cleaners of a group; whether there was a new one among them.
+    pub(crate) fn add_cleaners(&mut self, group: &Group, cleaners: &[TestIndex]) -> bool {
+        let place = self.cleaners.iter().position(|c| c.polluters == *group);
+        let place = place.unwrap_or_else(|| {
+            self.cleaners.push(CleanersOf { polluters: group.clone(), cleaners: vec![] });
+            self.cleaners.len() - 1
+        });
+        let known = &mut self.cleaners[place].cleaners;
+        let n_known = known.len();
+        known.extend(cleaners);
+        known.sort_unstable();
+        known.dedup();
+        n_known < known.len()
+    }
+
+    /// The cleaners of all groups.
+    pub(crate) fn all_cleaners(&self) -> BTreeSet<TestIndex> {
+        self.cleaners.iter().flat_map(|c| c.cleaners.iter().copied()).collect()
+    }
+
+    /// The cleaners of one group.
+    pub(crate) fn cleaners_of(&self, group: &Group) -> BTreeSet<TestIndex> {
+        let of_group = self.cleaners.iter().filter(|c| c.polluters == *group);
+        of_group.flat_map(|c| c.cleaners.iter().copied()).collect()
+    }
+
+    /// Before the first of these tests and behind each of them: whether this group has had its
+    /// effect, and none of its cleaners has come since.
+    fn is_active(&self, group: &Group, tests: &[TestIndex]) -> Vec<bool> {
+        let cleaners = self.cleaners_of(group);
+        let is_unordered = self.unordered.contains(group);
+        let mut missing: Vec<TestIndex> = group.iter().rev().copied().collect();
+        let mut active = vec![false];
+        let mut is_active = false;
+        for test in tests {
+            let place = missing.iter().rposition(|member| member == test);
+            let is_last = place.is_some_and(|place| place + 1 == missing.len());
+            match place {
+                Some(place) if is_unordered || is_last => {
+                    missing.remove(place);
+                    is_active |= missing.is_empty();
+                }
+                _ => is_active &= !cleaners.contains(test),
+            }
+            active.push(is_active);
+        }
+        active
+    }
+
+    /// Before the first of these tests and behind each of them: the group, by number, that has its
+    /// effect there, if one has.
+    pub(crate) fn predict(&self, tests: &[TestIndex]) -> Vec<Option<usize>> {
+        let mut predicted = vec![None; tests.len() + 1];
+        for (number, group) in self.groups.iter().enumerate() {
+            for (place, is_active) in self.is_active(group, tests).into_iter().enumerate() {
+                if is_active && predicted[place].is_none() {
+                    predicted[place] = Some(number);
+                }
+            }
+        }
+        predicted
+    }
+
+    /// Likewise, whether this group has its effect and no other one has.
+    pub(crate) fn active_alone(&self, group: &Group, tests: &[TestIndex]) -> Vec<bool> {
+        let mut alone = self.is_active(group, tests);
+        for other in self.groups.iter().filter(|other| *other != group) {
+            for (place, is_active) in self.is_active(other, tests).into_iter().enumerate() {
+                alone[place] &= !is_active;
+            }
+        }
+        alone
     }
 
     /// Whether the groups and cleaners known predict the effect after this prefix: a group stands
     /// in it, and none of its cleaners behind it.
     fn explains(&self, prefix: &[TestIndex]) -> bool {
-        self.groups.iter().any(|group| {
-            let mut wanted = group.iter();
-            let mut next = wanted.next();
-            let mut is_polluted = false;
-            for test in prefix {
-                if next == Some(test) {
-                    next = wanted.next();
-                    is_polluted |= next.is_none();
-                } else if is_polluted && self.is_cleaner(group, *test) {
-                    is_polluted = false;
-                }
-            }
-            is_polluted
-        })
-    }
-
-    fn is_cleaner(&self, group: &Group, test: TestIndex) -> bool {
-        self.cleaners.iter().any(|c| c.polluters == *group && c.cleaners.contains(&test))
+        self.groups.iter().any(|group| self.is_active(group, prefix).pop() == Some(true))
     }
 
     /// Groups, as far as cleaners do not hide them; cleaners, between known polluters only; then,
@@ -69,7 +142,7 @@ impl Roles {
             if oracle.is_deterministic() {
                 self.explain_past_runs(oracle).await?;
             }
-            let cleaners = self.cleaners.iter().flat_map(|c| c.cleaners.iter().copied()).collect();
+            let cleaners = self.all_cleaners();
             for universe in arrangements(oracle, &cleaners) {
                 all_groups(oracle, &universe, &mut self.groups).await?;
             }
@@ -87,7 +160,7 @@ impl Roles {
     }
 
     /// Past runs that showed the effect although no known group explains it hold another group.
-    async fn explain_past_runs(&mut self, oracle: &Oracle) -> Result<(), Stop> {
+    pub(crate) async fn explain_past_runs(&mut self, oracle: &Oracle) -> Result<(), Stop> {
         let effect = if self.effect_is_failing { Evidence::Fail } else { Evidence::Pass };
         while self.groups.len() < GROUPS_MAX {
             let riddle = {
@@ -99,7 +172,9 @@ impl Roles {
                 return Ok(());
             };
             match minimal_group(oracle, &prefix).await? {
-                Some(group) if !self.groups.contains(&group) => self.groups.push(group),
+                Some(group) if !self.groups.contains(&group) => {
+                    self.add_group(oracle, group).await?;
+                }
                 // Chance, or more than groups and cleaners can describe.
                 _ => return Ok(()),
             }

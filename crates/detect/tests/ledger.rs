@@ -46,9 +46,7 @@ impl Script {
     }
 
     fn observation(&self, experiment: &Experiment) -> Observation {
-        let n_attempts = self.repetition.n_attempts();
-        let tests = experiment.order.tests().iter();
-        let tests = tests.flat_map(|test| std::iter::repeat_n(*test, n_attempts));
+        let tests = self.repetition.attempts(&experiment.order).into_iter();
         let attempt = |(test, outcome)| Attempt { test, outcome, duration: Duration::ZERO };
         Observation {
             run: experiment.run,
@@ -144,7 +142,7 @@ fn script() -> impl Strategy<Value = Script> {
     ]);
     let outcomes = proptest::collection::vec(outcome(), 2 * N_TESTS);
     (order, environment, repetition, outcomes).prop_map(|(order, environment, repetition, all)| {
-        let n_attempts = order.len() * repetition.n_attempts();
+        let n_attempts = order.len() * if repetition == Repetition::Twice { 2 } else { 1 };
         Script { order, environment, repetition, outcomes: all[..n_attempts].to_vec() }
     })
 }
@@ -213,10 +211,11 @@ proptest! {
     ) {
         let mut enders = BTreeSet::new();
         for script in &scripts {
-            let n_attempts = script.repetition.n_attempts();
-            for (position, outcome) in script.outcomes.iter().enumerate() {
+            let order = Order::from_distinct(indices(&script.order));
+            let tests = script.repetition.attempts(&order);
+            for (test, outcome) in tests.into_iter().zip(&script.outcomes) {
                 if matches!(outcome, Outcome::Crashed { .. } | Outcome::TimedOut { .. }) {
-                    enders.insert(at(script.order[position / n_attempts]));
+                    enders.insert(test);
                 }
             }
         }

@@ -72,11 +72,14 @@ impl Engine {
         let scratch = self.workshop.make(&ticket.to_string())?;
         let is_cold = self.why_cold().is_some();
         let experiment = next.experiment;
-        let order = experiment.order.tests().iter().filter_map(|t| self.roster.place(*t)).collect();
+        let is_twice = experiment.repetition == Repetition::Twice;
+        let repetition = if is_twice { Repetition::Once } else { experiment.repetition };
+        let tests = repetition.attempts(&experiment.order);
+        let order = tests.into_iter().filter_map(|test| self.roster.place(test)).collect();
         let message = ToAgent::Run(Run {
             run: ticket,
             order,
-            twice: experiment.repetition == Repetition::Twice,
+            twice: is_twice,
             isolation: self.launch.isolation.clone(),
             scratch: scratch.to_string_lossy().into_owned(),
             in_place: is_cold,

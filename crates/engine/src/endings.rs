@@ -84,14 +84,11 @@ impl Engine {
 
     /// A run for which no process could be brought up is over.
     pub(crate) fn conclude_unstarted(&mut self, experiment: &Experiment, ending: Ending) {
-        let attempts = experiment.order.tests().iter().flat_map(|test| {
-            let attempt =
-                Attempt { test: *test, outcome: Outcome::NotRun, duration: Duration::ZERO };
-            std::iter::repeat_n(attempt, experiment.repetition.n_attempts())
-        });
+        let tests = experiment.repetition.attempts(&experiment.order);
+        let not_run = |test| Attempt { test, outcome: Outcome::NotRun, duration: Duration::ZERO };
         let observation = Observation {
             run: experiment.run,
-            attempts: attempts.collect(),
+            attempts: tests.into_iter().map(not_run).collect(),
             duration: Duration::ZERO,
         };
         let isolation = Isolation::default();

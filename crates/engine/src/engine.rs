@@ -162,6 +162,11 @@ impl Engine {
         }
     }
 
+    /// The levels of isolation that are asked for.
+    pub fn isolation(&self) -> &[Level] {
+        &self.launch.isolation
+    }
+
     /// Asks for these levels of isolation from the next run on.
     pub fn set_isolation(&mut self, levels: Vec<Level>) {
         self.launch.isolation = levels;
@@ -183,8 +188,8 @@ impl Engine {
         if let Environment::Perturbed { seed } = experiment.environment {
             return Err(SubmitError::Perturbed { run, seed });
         }
-        let unknown = experiment.order.tests().iter().find(|t| self.roster.place(**t).is_none());
-        if let Some(test) = unknown {
+        let tests = experiment.repetition.attempts(&experiment.order);
+        if let Some(test) = tests.into_iter().find(|test| self.roster.place(*test).is_none()) {
             let n_tests = self.roster.n_tests();
             return Err(SubmitError::UnknownTest { run, test: test.get(), n_tests });
         }

@@ -5,6 +5,7 @@
 //! itself that says everything twice. So facts are kept by the place of the attempt, and the first
 //! one counts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use unflake_model::{Attempt, Order, Outcome, Phase, Repetition, TestIndex};
@@ -31,8 +32,9 @@ pub(crate) struct Place {
 /// What is known about the attempts of one run.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    order: Order,
-    n_attempts: usize,
+    places: Vec<Place>,
+    /// How many attempts the agent counts under one position.
+    n_per_position: usize,
     facts: Vec<Fact>,
     /// The last attempt that was heard of.
     latest: Option<usize>,
@@ -41,16 +43,21 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(order: Order, repetition: Repetition) -> Self {
-        let n_attempts = repetition.n_attempts();
-        let facts = vec![Fact::Waiting; n_attempts * order.len()];
-        Self { order, n_attempts, facts, latest: None, n_ended: 0, is_done: false }
+    pub(crate) fn new(order: &Order, repetition: Repetition) -> Self {
+        let places = places(&repetition.attempts(order));
+        Self {
+            n_per_position: if repetition == Repetition::Twice { 2 } else { 1 },
+            facts: vec![Fact::Waiting; places.len()],
+            places,
+            latest: None,
+            n_ended: 0,
+            is_done: false,
+        }
     }
 
     fn place(&self, position: usize, attempt: usize) -> Option<Place> {
-        let test = *self.order.tests().get(position)?;
-        let number = position * self.n_attempts + attempt;
-        (attempt < self.n_attempts).then_some(Place { test, attempt, number })
+        let number = position.checked_mul(self.n_per_position)?.checked_add(attempt)?;
+        self.places.get(number).copied().filter(|_| attempt < self.n_per_position)
     }
 
     /// An attempt began. `None` if that is no news, or no attempt of this run.
@@ -88,10 +95,7 @@ impl Progress {
         // The latest: where a message was lost, an attempt after it shows that it is over.
         let number = self.latest?;
         match self.facts[number] {
-            Fact::Started { at } => {
-                let place = self.place(number / self.n_attempts, number % self.n_attempts)?;
-                Some((place, at))
-            }
+            Fact::Started { at } => Some((self.places[number], at)),
             Fact::Waiting | Fact::Ended { .. } => None,
         }
     }
@@ -120,8 +124,7 @@ impl Progress {
 
     /// Every attempt; what never ended was not run.
     pub(crate) fn attempts(&self) -> Vec<Attempt> {
-        let tests = self.order.tests().iter();
-        let tests = tests.flat_map(|test| std::iter::repeat_n(*test, self.n_attempts));
+        let tests = self.places.iter().map(|place| place.test);
         tests
             .zip(&self.facts)
             .map(|(test, fact)| match *fact {
@@ -132,6 +135,17 @@ impl Progress {
             })
             .collect()
     }
+}
+
+/// The attempts of these tests; which attempt of its test each is.
+fn places(tests: &[TestIndex]) -> Vec<Place> {
+    let mut n_made: BTreeMap<TestIndex, usize> = BTreeMap::new();
+    let mut place = |(number, test): (usize, &TestIndex)| {
+        let n = n_made.entry(*test).or_default();
+        *n += 1;
+        Place { test: *test, attempt: *n - 1, number }
+    };
+    tests.iter().enumerate().map(&mut place).collect()
 }
 
 /// The outcome in our words. An error before the test is one; after it, the test has failed in its
@@ -171,7 +185,7 @@ mod tests {
 
     fn progress(repetition: Repetition) -> Progress {
         let order = Order::from_distinct(vec![TestIndex::new(7), TestIndex::new(3)]);
-        Progress::new(order, repetition)
+        Progress::new(&order, repetition)
     }
 
     fn end(position: usize, attempt: usize, outcome: Ended) -> End {

@@ -100,7 +100,7 @@ impl Running {
         now: Duration,
     ) -> Self {
         Self {
-            progress: Progress::new(experiment.order.clone(), experiment.repetition),
+            progress: Progress::new(&experiment.order, experiment.repetition),
             experiment,
             agent,
             is_suspect: false,

@@ -21,21 +21,34 @@ pub enum Environment {
     },
 }
 
-/// How often each test of an order is run before the next one starts.
+/// How often each test of an order is run, and when again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repetition {
     /// Once, as always.
     Once,
     /// Twice in a row in the same process: shows tests that spoil themselves.
     Twice,
+    /// Each once, and in between one test that is not in the order: after every so many of them
+    /// and at the end. Shows where on the way something happens to it.
+    Between {
+        /// The test that is run again and again.
+        test: TestIndex,
+        /// After how many others. At least 1.
+        stride: usize,
+    },
 }
 
 impl Repetition {
-    /// How many attempts are made of each test.
-    pub fn n_attempts(self) -> usize {
+    /// The tests of all attempts, in the order in which they are made.
+    pub fn attempts(self, order: &Order) -> Vec<TestIndex> {
+        let tests = order.tests();
         match self {
-            Self::Once => 1,
-            Self::Twice => 2,
+            Self::Once => tests.to_vec(),
+            Self::Twice => tests.iter().flat_map(|test| [*test, *test]).collect(),
+            Self::Between { test, stride } => {
+                let stretch = |tests: &[TestIndex]| [tests, &[test]].concat();
+                tests.chunks(stride.max(1)).flat_map(stretch).collect()
+            }
         }
     }
 }
@@ -49,7 +62,7 @@ pub struct Experiment {
     pub order: Order,
     /// Which open choices to make.
     pub environment: Environment,
-    /// How often to run each test.
+    /// How often to run each test, and when again.
     pub repetition: Repetition,
 }
 
@@ -69,10 +82,28 @@ pub struct Attempt {
 pub struct Observation {
     /// The experiment's number.
     pub run: RunId,
-    /// Every attempt in the order in which it was made: one per test of the order, or two in a row
-    /// with [`Repetition::Twice`]. Tests that were never started are there as
-    /// [`Outcome::NotRun`].
+    /// Every attempt in the order in which it was made ([`Repetition::attempts`]). Tests that were
+    /// never started are there as [`Outcome::NotRun`].
     pub attempts: Vec<Attempt>,
     /// How long the whole run took, start of the process included.
     pub duration: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_follow_from_order_and_repetition() {
+        let order = Order::from_distinct([3, 1, 2].map(TestIndex::new));
+        let attempts = |repetition: Repetition| -> Vec<usize> {
+            repetition.attempts(&order).into_iter().map(TestIndex::get).collect()
+        };
+        let between = |stride| Repetition::Between { test: TestIndex::new(7), stride };
+        assert_eq!(attempts(Repetition::Once), [3, 1, 2]);
+        assert_eq!(attempts(Repetition::Twice), [3, 3, 1, 1, 2, 2]);
+        assert_eq!(attempts(between(1)), [3, 7, 1, 7, 2, 7]);
+        assert_eq!(attempts(between(2)), [3, 1, 7, 2, 7]);
+        assert_eq!(attempts(between(3)), [3, 1, 2, 7]);
+    }
 }

@@ -144,25 +144,23 @@ impl SimSuite {
     /// # Panics
     /// If its order has a test that the suite has not.
     pub fn observe(&self, experiment: &Experiment) -> Observation {
-        let n_repeats = experiment.repetition.n_attempts();
         let mut values = self.fresh_values();
-        let mut attempts = Vec::with_capacity(experiment.order.len() * n_repeats);
+        let mut attempts = Vec::new();
         let mut duration = self.timing.process_start;
         let mut is_alive = true;
-        for test in experiment.order.tests() {
-            for number in 0..n_repeats as u64 {
-                let outcome = if is_alive {
-                    let luck = Luck::new(self.seed, experiment, *test, number);
-                    self.attempt(*test, &mut values, luck)
-                } else {
-                    Outcome::NotRun
-                };
-                let attempt =
-                    Attempt { test: *test, outcome, duration: self.duration(*test, outcome) };
-                duration += attempt.duration;
-                is_alive &= !outcome.kind().ends_the_process();
-                attempts.push(attempt);
-            }
+        let mut n_made = vec![0; self.suite.n_tests()];
+        for test in experiment.repetition.attempts(&experiment.order) {
+            let outcome = if is_alive {
+                let luck = Luck::new(self.seed, experiment, test, n_made[test.get()]);
+                self.attempt(test, &mut values, luck)
+            } else {
+                Outcome::NotRun
+            };
+            n_made[test.get()] += 1;
+            let attempt = Attempt { test, outcome, duration: self.duration(test, outcome) };
+            duration += attempt.duration;
+            is_alive &= !outcome.kind().ends_the_process();
+            attempts.push(attempt);
         }
         Observation { run: experiment.run, attempts, duration }
     }

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_params};
-use unflake_model::{Attempt, Evidence, Experiment, Observation, OutcomeKind, Suite};
+use unflake_model::{
+    Attempt, Evidence, Experiment, Observation, OutcomeKind, Repetition, Suite,
+};
 
 use crate::names::Names;
 use crate::pack;
@@ -184,8 +186,8 @@ fn failed_attempt<'o>(
     text: &FailureText<'_>,
 ) -> Result<&'o Attempt, StoreErrorKind> {
     let FailureText { position, attempt, .. } = *text;
-    let repeats = experiment.repetition.n_attempts();
-    let mut each = observation.attempts.chunks_exact(repeats);
+    let n_per_position = if experiment.repetition == Repetition::Twice { 2 } else { 1 };
+    let mut each = observation.attempts.chunks_exact(n_per_position);
     each.nth(position)
         .and_then(|attempts| attempts.get(attempt))
         .filter(|attempt| attempt.outcome.evidence() == Some(Evidence::Fail))
@@ -261,7 +263,7 @@ pub(crate) fn integer(count: usize) -> i64 {
 mod tests {
     use std::time::Duration;
 
-    use unflake_model::{Environment, Order, Outcome, Repetition, RunId};
+    use unflake_model::{Environment, Order, Outcome, RunId};
 
     use super::*;
 

@@ -7,7 +7,7 @@
 //! | version | byte, 1 |
 //! | number of the run | number |
 //! | environment | byte 0 plain; byte 1 perturbed, then the seed as a number |
-//! | repetition | byte, attempts of each test: 1 or 2 |
+//! | repetition | byte, attempts of each test: 1 or 2; 3, then test and stride as numbers: between |
 //! | duration of the run | number, in nanoseconds |
 //! | how many tests | number |
 //! | order | column: from the test expected next (the one after the last) to the one that came |
@@ -34,10 +34,9 @@ const VERSION: u8 = 1;
 
 /// Whether the observation answers the experiment: its number, its tests, as often as asked.
 pub(crate) fn is_answer(experiment: &Experiment, observation: &Observation) -> bool {
-    let repeats = experiment.repetition.n_attempts();
-    let asked = experiment.order.tests().iter().flat_map(|test| std::iter::repeat_n(test, repeats));
-    let made = observation.attempts.iter().map(|attempt| &attempt.test);
-    experiment.run == observation.run && asked.eq(made)
+    let asked = experiment.repetition.attempts(&experiment.order);
+    let made = observation.attempts.iter().map(|attempt| attempt.test);
+    experiment.run == observation.run && made.eq(asked)
 }
 
 /// The run as bytes. The observation answers the experiment ([`is_answer`]).
@@ -52,10 +51,15 @@ pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8
             writer.number(seed);
         }
     }
-    writer.byte(match experiment.repetition {
-        Repetition::Once => 1,
-        Repetition::Twice => 2,
-    });
+    match experiment.repetition {
+        Repetition::Once => writer.byte(1),
+        Repetition::Twice => writer.byte(2),
+        Repetition::Between { test, stride } => {
+            writer.byte(3);
+            writer.number(test.get() as u64);
+            writer.number(stride as u64);
+        }
+    }
     writer.number(nanoseconds(observation.duration));
     write_order(&mut writer, &experiment.order);
     let outcomes: Vec<Outcome> = observation.attempts.iter().map(|a| a.outcome).collect();
@@ -78,24 +82,36 @@ pub(crate) fn unpack(bytes: &[u8], n_tests: usize) -> Result<(Experiment, Observ
         1 => Environment::Perturbed { seed: reader.number()? },
         _ => return Err(Malformed("unknown environment")),
     };
-    let repetition = match reader.byte()? {
-        1 => Repetition::Once,
-        2 => Repetition::Twice,
-        _ => return Err(Malformed("unknown repetition")),
-    };
+    let repetition = read_repetition(&mut reader, n_tests)?;
     let duration = Duration::from_nanos(reader.number()?);
     let order = read_order(&mut reader, n_tests)?;
-    let n_attempts = order.len() * repetition.n_attempts();
-    let outcomes = read_outcomes(&mut reader, n_attempts)?;
-    let durations = read_durations(&mut reader, n_attempts)?;
+    let tests = repetition.attempts(&order);
+    let outcomes = read_outcomes(&mut reader, tests.len())?;
+    let durations = read_durations(&mut reader, tests.len())?;
     reader.end()?;
-    let tests = order.tests().iter().flat_map(|t| std::iter::repeat_n(*t, repetition.n_attempts()));
     let attempts = tests
+        .into_iter()
         .zip(outcomes.into_iter().zip(durations))
         .map(|(test, (outcome, duration))| Attempt { test, outcome, duration })
         .collect();
     let experiment = Experiment { run, order, environment, repetition };
     Ok((experiment, Observation { run, attempts, duration }))
+}
+
+fn read_repetition(reader: &mut Reader<'_>, n_tests: usize) -> Result<Repetition, Malformed> {
+    match reader.byte()? {
+        1 => Ok(Repetition::Once),
+        2 => Ok(Repetition::Twice),
+        3 => {
+            let test = usize::try_from(reader.number()?).ok().filter(|test| *test < n_tests);
+            let stride = usize::try_from(reader.number()?).ok().filter(|stride| 0 < *stride);
+            let (Some(test), Some(stride)) = (test, stride) else {
+                return Err(Malformed("its repetition makes no sense"));
+            };
+            Ok(Repetition::Between { test: TestIndex::new(test), stride })
+        }
+        _ => Err(Malformed("unknown repetition")),
+    }
 }
 
 fn write_order(writer: &mut Writer, order: &Order) {
@@ -285,23 +301,27 @@ mod tests {
     fn any_run() -> impl Strategy<Value = (Experiment, Observation)> {
         let tests: Vec<usize> = (0..N_TESTS).collect();
         let order = prop::sample::subsequence(tests, 0..N_TESTS).prop_shuffle();
-        let numbers = (any::<u64>(), any::<Option<u64>>(), any::<bool>(), duration());
-        (order, numbers).prop_flat_map(|(order, (run, seed, is_twice, duration))| {
-            let n_attempts = order.len() * (1 + usize::from(is_twice));
-            let attempts = prop::collection::vec((outcome(), self::duration()), n_attempts);
+        let repetition = prop_oneof![
+            Just(Repetition::Once),
+            Just(Repetition::Twice),
+            (0..N_TESTS, 1..40_usize)
+                .prop_map(|(t, stride)| Repetition::Between { test: TestIndex::new(t), stride }),
+        ];
+        let numbers = (any::<u64>(), any::<Option<u64>>(), repetition, duration());
+        (order, numbers).prop_flat_map(|(order, (run, seed, repetition, duration))| {
+            let tests: Vec<TestIndex> = order.into_iter().map(TestIndex::new).collect();
+            let order = Order::from_distinct(tests);
+            let tests = repetition.attempts(&order);
+            let attempts = prop::collection::vec((outcome(), self::duration()), tests.len());
             attempts.prop_map(move |attempts| {
-                let tests: Vec<TestIndex> = order.iter().copied().map(TestIndex::new).collect();
                 let environment =
                     seed.map_or(Environment::Plain, |seed| Environment::Perturbed { seed });
-                let repetition = if is_twice { Repetition::Twice } else { Repetition::Once };
-                let each =
-                    tests.iter().flat_map(|t| [*t; 2].into_iter().take(1 + usize::from(is_twice)));
-                let attempts = each
+                let attempts = tests
+                    .iter()
                     .zip(attempts)
-                    .map(|(test, (outcome, duration))| Attempt { test, outcome, duration })
+                    .map(|(test, (outcome, duration))| Attempt { test: *test, outcome, duration })
                     .collect();
-                let order = Order::from_distinct(tests);
-                let run = RunId(run);
+                let (run, order) = (RunId(run), order.clone());
                 let experiment = Experiment { run, order, environment, repetition };
                 (experiment, Observation { run, attempts, duration })
             })

@@ -53,24 +53,22 @@ pub(crate) fn any_run(suite: &Suite, number: u64) -> (Experiment, Observation) {
         _ => Environment::Plain,
     };
     let repetition = if number % 5 == 4 { Repetition::Twice } else { Repetition::Once };
+    let order = Order::from_distinct(tests);
     let mut attempts = Vec::new();
-    for test in &tests {
-        for _ in 0..repetition.n_attempts() {
-            let outcome = match random.below(8) {
-                0 => Outcome::Failed { phase: Phase::Call },
-                1 => Outcome::Skipped,
-                2 => Outcome::TimedOut { after: Duration::from_secs(3) },
-                3 => Outcome::Crashed { signal: Some(11) },
-                4 => Outcome::NotRun,
-                _ => Outcome::Passed,
-            };
-            let duration = Duration::from_nanos(random.bits() >> 40);
-            attempts.push(Attempt { test: *test, outcome, duration });
-        }
+    for test in repetition.attempts(&order) {
+        let outcome = match random.below(8) {
+            0 => Outcome::Failed { phase: Phase::Call },
+            1 => Outcome::Skipped,
+            2 => Outcome::TimedOut { after: Duration::from_secs(3) },
+            3 => Outcome::Crashed { signal: Some(11) },
+            4 => Outcome::NotRun,
+            _ => Outcome::Passed,
+        };
+        let duration = Duration::from_nanos(random.bits() >> 40);
+        attempts.push(Attempt { test, outcome, duration });
     }
     let run = RunId(number);
     let duration = Duration::from_nanos(random.bits() >> 30);
-    let order = Order::from_distinct(tests);
     let experiment = Experiment { run, order, environment, repetition };
     (experiment, Observation { run, attempts, duration })
 }

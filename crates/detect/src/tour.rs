@@ -1,0 +1,341 @@
+//! Where on a way through the suite does something happen to the target?
+//!
+//! A *tour* runs all other tests in one process and tries the target between them, after every few
+//! tests ([`Repetition::Between`]). Two of them, forwards and backwards, usually hold the whole
+//! answer. Say one polluter. Forwards the target passes until the stretch that holds it and fails
+//! from there on; backwards likewise. The stretch is a few tests long; the tests before it, on
+//! either tour, do not pollute; those behind it do not clean. That is all there is to know, for the
+//! price of two runs and the search of one short stretch. Of a pair that acts together, one tour
+//! shows the second and the other tour the first.
+//!
+//! What a tour shows is a hint and no evidence: the target itself runs many times in it, and may
+//! spoil or repair things. So groups and cleaners are named only after plain runs have shown them.
+//! Then the roles known must predict what every stop of every tour saw; a stop they do not predict
+//! leads to the next role; and tests that no tour could speak about (behind a polluter on both) are
+//! toured again without those known. Where that does not come to an end, the tours are given up,
+//! and the slow search ([`Roles::search`]) takes over.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::try_join;
+use unflake_model::{Environment, Group, Order, OutcomeKind, Repetition, Spent, TestIndex};
+
+use crate::explain::Depth;
+use crate::oracle::{Answer, Oracle, Stop};
+use crate::roles::{Roles, universes};
+use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
+
+/// Each round finds another role, or ends the search.
+const ROUNDS_MAX: usize = 2 * GROUPS_MAX;
+
+/// The shortest stretch: below, starting a process costs more than its tests.
+const STRIDE_MIN: usize = 4;
+
+/// Tours are made if the target takes less than this share of their time.
+const TARGET_SHARE_MAX: u32 = 4;
+
+/// How long the target may take where nothing is known about the others.
+const TARGET_TIME_MAX: Duration = Duration::from_millis(50);
+
+/// Whether tours found everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Toured {
+    /// What is known explains all that was seen.
+    Complete,
+    /// Something remains that groups and cleaners do not explain.
+    GaveUp,
+}
+
+/// A way through tests, and what happened to the target on it.
+#[derive(Clone, Debug)]
+struct Tour {
+    tests: Vec<TestIndex>,
+    stops: Vec<Halt>,
+}
+
+/// The target was tried.
+#[derive(Clone, Copy, Debug)]
+struct Halt {
+    /// How many tests had been run when it was tried before.
+    begin: usize,
+    /// How many had been run now.
+    end: usize,
+    /// Whether it ended otherwise than alone.
+    has_effect: bool,
+}
+
+impl Tour {
+    fn stretch(&self, halt: Halt) -> &[TestIndex] {
+        &self.tests[halt.begin..halt.end]
+    }
+}
+
+/// Finds groups and cleaners by tours; all of them, or the first group only.
+pub(crate) async fn search_by_tours(
+    oracle: &Oracle,
+    depth: Depth,
+    roles: &mut Roles,
+) -> Result<Toured, Stop> {
+    let [forwards, backwards] = universes(oracle.lab(), oracle.target(), &BTreeSet::new());
+    let stride = stride(forwards.len());
+    if forwards.len() <= stride || !is_worth_it(oracle, &forwards, stride) {
+        return Ok(Toured::GaveUp);
+    }
+    let both = try_join(tour(oracle, forwards, stride), tour(oracle, backwards, stride)).await?;
+    let (Some(first), Some(second)) = both else {
+        return Ok(Toured::GaveUp);
+    };
+    let mut tours = Tours { oracle, stride, known: vec![first, second], heals: false };
+    if depth == Depth::Kind {
+        let is_solved = match tours.riddle(roles) {
+            Some(riddle) => tours.solve(riddle, roles).await?,
+            None => false,
+        };
+        return Ok(if is_solved { Toured::Complete } else { Toured::GaveUp });
+    }
+    tours.search(roles).await
+}
+
+/// About the fourth part of the root: what a longer stretch saves on the way, its search costs.
+fn stride(n_tests: usize) -> usize {
+    (n_tests.isqrt() / 4).max(STRIDE_MIN)
+}
+
+/// Trying the target all the time must not be what takes the time.
+fn is_worth_it(oracle: &Oracle, tests: &[TestIndex], stride: usize) -> bool {
+    let suite = oracle.lab().suite();
+    let n_stops = u32::try_from(tests.len() / stride).unwrap_or(u32::MAX);
+    let others: Duration = tests.iter().map(|test| suite.duration(*test)).sum();
+    if others.is_zero() {
+        let Spent { runs, time, .. } = oracle.lab().spent();
+        return time / u32::try_from(runs).unwrap_or(u32::MAX).max(1) < TARGET_TIME_MAX;
+    }
+    suite.duration(oracle.target()) * n_stops * TARGET_SHARE_MAX < others
+}
+
+/// Makes a tour; nothing if it was cut short, or the target did not speak at every stop.
+async fn tour(oracle: &Oracle, tests: Vec<TestIndex>, stride: usize) -> Result<Option<Tour>, Stop> {
+    let order = Order::from_distinct(tests.as_slice());
+    let repetition = Repetition::Between { test: oracle.target(), stride };
+    let run = oracle.lab().run_with(order, Environment::Plain, repetition).await?;
+    let is_whole = run.outcomes().all(|(_, outcome)| outcome != OutcomeKind::NotRun);
+    let ends = run.outcomes().filter(|(test, _)| *test == oracle.target());
+    let effects: Option<Vec<bool>> = ends.map(|(_, outcome)| oracle.is_effect(outcome)).collect();
+    let Some(effects) = effects.filter(|_| is_whole) else {
+        return Ok(None);
+    };
+    let n_tests = tests.len();
+    let halt = |(number, has_effect): (usize, bool)| {
+        let begin = number * stride;
+        Halt { begin, end: (begin + stride).min(n_tests), has_effect }
+    };
+    let stops = effects.into_iter().enumerate().map(halt).collect();
+    Ok(Some(Tour { tests, stops }))
+}
+
+/// What the roles known do not predict.
+enum Riddle {
+    /// The effect, without a group.
+    Effect { prefix: Vec<TestIndex>, stretch: Vec<TestIndex> },
+    /// No effect, in spite of this group.
+    Relief { group: Group, stretch: Vec<TestIndex> },
+}
+
+struct Tours<'o> {
+    oracle: &'o Oracle,
+    stride: usize,
+    known: Vec<Tour>,
+    /// Whether the target itself puts right what it complains about.
+    heals: bool,
+}
+
+impl Tours<'_> {
+    async fn search(&mut self, roles: &mut Roles) -> Result<Toured, Stop> {
+        for _ in 0..ROUNDS_MAX {
+            if let Some(riddle) = self.riddle(roles) {
+                if !self.solve(riddle, roles).await? {
+                    return Ok(Toured::GaveUp);
+                }
+                continue;
+            }
+            let unseen = self.not_seen_to_be_innocent(roles);
+            if !unseen.is_empty() {
+                let Some(tour) = tour(self.oracle, unseen, self.stride).await? else {
+                    return Ok(Toured::GaveUp);
+                };
+                self.known.push(tour);
+                continue;
+            }
+            let n_groups = roles.groups.len();
+            self.ask_the_rest(roles).await?;
+            if n_groups == roles.groups.len() && self.riddle(roles).is_none() {
+                return Ok(Toured::Complete);
+            }
+        }
+        Ok(Toured::GaveUp)
+    }
+
+    /// At each stop of a tour the group, by number, that should have the effect there.
+    fn predicted(&self, roles: &Roles, tour: &Tour) -> Vec<Option<usize>> {
+        if self.heals {
+            let afresh = |halt: &Halt| roles.predict(tour.stretch(*halt)).pop().flatten();
+            return tour.stops.iter().map(afresh).collect();
+        }
+        let along = roles.predict(&tour.tests);
+        tour.stops.iter().map(|halt| along[halt.end]).collect()
+    }
+
+    /// The first stop of a tour with the effect that the roles known do not predict, or without
+    /// the effect they do.
+    fn first_riddle(&self, roles: &Roles, tour: &Tour) -> Option<(Halt, Option<usize>)> {
+        let stops = tour.stops.iter().copied().zip(self.predicted(roles, tour));
+        stops.into_iter().find(|(halt, predicted)| halt.has_effect != predicted.is_some())
+    }
+
+    fn riddle(&self, roles: &Roles) -> Option<Riddle> {
+        self.known.iter().find_map(|tour| {
+            let (halt, predicted) = self.first_riddle(roles, tour)?;
+            let stretch = tour.stretch(halt).to_vec();
+            Some(match predicted {
+                None => Riddle::Effect { prefix: tour.tests[..halt.end].to_vec(), stretch },
+                Some(group) => Riddle::Relief { group: roles.groups[group].clone(), stretch },
+            })
+        })
+    }
+
+    /// Whether another role was found that the riddle speaks of.
+    async fn solve(&mut self, riddle: Riddle, roles: &mut Roles) -> Result<bool, Stop> {
+        match riddle {
+            Riddle::Effect { prefix, stretch } => {
+                let Some(context) = self.context(roles, prefix, stretch).await? else {
+                    return Ok(false);
+                };
+                let group = minimal_group(self.oracle, &context).await?;
+                let group = group.filter(|group| !roles.groups.contains(group));
+                let is_new = group.is_some();
+                if let Some(group) = group {
+                    roles.add_group(self.oracle, group).await?;
+                }
+                Ok(is_new)
+            }
+            Riddle::Relief { group, mut stretch } => {
+                stretch.retain(|test| roles.groups.iter().flatten().all(|member| member != test));
+                let cleaners = all_cleaners(self.oracle, &group, &stretch).await?;
+                let is_news = roles.add_cleaners(&group, &cleaners);
+                if !is_news && !self.heals {
+                    self.heals = true;
+                    return Ok(true);
+                }
+                Ok(is_news)
+            }
+        }
+    }
+
+    /// A short prefix with the effect: the stretch; or with it the stretch of another tour at which
+    /// the effect came unexpected; or a part of what came before it.
+    async fn context(
+        &self,
+        roles: &Roles,
+        prefix: Vec<TestIndex>,
+        stretch: Vec<TestIndex>,
+    ) -> Result<Option<Vec<TestIndex>>, Stop> {
+        if self.oracle.ask(&stretch).await? == Answer::Yes {
+            return Ok(Some(stretch));
+        }
+        for other in &self.known {
+            let Some((halt, None)) = self.first_riddle(roles, other) else { continue };
+            let mut union = [&stretch, other.stretch(halt)].concat();
+            union.sort_unstable();
+            union.dedup();
+            if self.oracle.ask(&union).await? == Answer::Yes {
+                return Ok(Some(union));
+            }
+        }
+        if self.oracle.ask(&prefix).await? != Answer::Yes {
+            return Ok(None);
+        }
+        let before = &prefix[..prefix.len() - stretch.len()];
+        self.halved(before, &stretch).await.map(Some)
+    }
+
+    /// Halves what stands before the stretch as long as one half is enough.
+    async fn halved(
+        &self,
+        before: &[TestIndex],
+        stretch: &[TestIndex],
+    ) -> Result<Vec<TestIndex>, Stop> {
+        let mut kept = before;
+        while self.stride < kept.len() {
+            let (left, right) = kept.split_at(kept.len() / 2);
+            let halves = [[left, stretch].concat(), [right, stretch].concat()];
+            let answers = self.oracle.ask_all(&halves).await?;
+            kept = match answers.iter().position(|answer| *answer == Answer::Yes) {
+                Some(0) => left,
+                Some(_) => right,
+                None => break,
+            };
+        }
+        Ok([kept, stretch].concat())
+    }
+
+    /// What tours leave open: cleaners among tests that no tour says it of; groups that only past
+    /// runs show, and groups that enclose another one on both tours and so never acted alone.
+    async fn ask_the_rest(&self, roles: &mut Roles) -> Result<(), Stop> {
+        if roles.effect_is_failing {
+            for group in roles.groups.clone() {
+                let candidates = self.not_seen_to_leave_it(roles, &group);
+                let cleaners = all_cleaners(self.oracle, &group, &candidates).await?;
+                roles.add_cleaners(&group, &cleaners);
+            }
+        }
+        roles.explain_past_runs(self.oracle).await?;
+        let cleaners = roles.all_cleaners();
+        let [forwards, _] = universes(self.oracle.lab(), self.oracle.target(), &cleaners);
+        all_groups(self.oracle, &forwards, &mut roles.groups).await
+    }
+
+    /// Tests without a role of which no tour says that they do not pollute: behind which the
+    /// target ended as alone, with no cleaner in between.
+    fn not_seen_to_be_innocent(&self, roles: &Roles) -> Vec<TestIndex> {
+        let cleaners = roles.all_cleaners();
+        let mut open: BTreeSet<TestIndex> = self.known[0].tests.iter().copied().collect();
+        for tour in &self.known {
+            for halt in tour.stops.iter().filter(|halt| !halt.has_effect) {
+                let stretch = tour.stretch(*halt).iter().rev();
+                for test in stretch.take_while(|test| !cleaners.contains(test)) {
+                    open.remove(test);
+                }
+            }
+        }
+        let has_role = |test: &TestIndex| {
+            cleaners.contains(test) || roles.groups.iter().flatten().any(|member| member == test)
+        };
+        open.into_iter().filter(|test| !has_role(test)).collect()
+    }
+
+    /// Tests that may clean up after a group: no tour has shown the effect before and behind them
+    /// that only this group explains.
+    fn not_seen_to_leave_it(&self, roles: &Roles, group: &Group) -> Vec<TestIndex> {
+        let mut open: BTreeSet<TestIndex> = self.known[0].tests.iter().copied().collect();
+        for tour in self.known.iter().filter(|_| !self.heals) {
+            let active = roles.active_alone(group, &tour.tests);
+            let mut had_effect = false;
+            for halt in &tour.stops {
+                if had_effect && halt.has_effect && active[halt.begin] && active[halt.end] {
+                    for test in tour.stretch(*halt) {
+                        open.remove(test);
+                    }
+                }
+                had_effect = halt.has_effect;
+            }
+        }
+        for test in roles.groups.iter().flatten() {
+            open.remove(test);
+        }
+        for test in roles.cleaners_of(group) {
+            open.remove(&test);
+        }
+        open.into_iter().collect()
+    }
+}
