@@ -1,0 +1,65 @@
+"""What one more order costs, beside a cold start of pytest.
+
+The marginal cost: the same question is asked without roles and with every single test tried, and
+the difference in wall time is shared among the difference in runs. Each of those runs is an order
+of two or three tests that do nothing. One job, so that runs side by side do not flatter it.
+"""
+
+import json
+import pathlib
+import statistics
+import tempfile
+from typing import NamedTuple, Optional
+
+import process
+from cases import A, Place
+from tools import LIMIT_S, Unflake
+
+N_COLD_STARTS = 10
+
+
+class Overhead(NamedTuple):
+    cold_start_s: float
+    order_s: float
+    n_runs: int
+
+    @property
+    def share(self) -> float:
+        return self.order_s / self.cold_start_s
+
+
+class Cost(NamedTuple):
+    seconds: float
+    n_runs: int
+
+
+def measure() -> Optional[Overhead]:
+    """None if unflake did not come to an end."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = pathlib.Path(folder) / "A"
+        kind, exhaustive = (
+            Unflake("unflake", ["why", "--jobs", "1", "--depth", depth], ())
+            for depth in ("kind", "exhaustive")
+        )
+        for tool in kind, exhaustive:
+            tool.prepare()
+        kind.set_up(A, project)
+        cold_start_s = _cold_start(kind, project)
+        few, many = _cost(kind, project), _cost(exhaustive, project)
+    if few is None or many is None:
+        return None
+    n_runs = many.n_runs - few.n_runs
+    return Overhead(cold_start_s, (many.seconds - few.seconds) / n_runs, n_runs)
+
+
+def _cold_start(tool: Unflake, project: pathlib.Path) -> float:
+    command = [tool.program("python"), "-m", "pytest", "-q", Place(0, 0).pytest_id]
+    starts = [process.run(command, project, tool.env, LIMIT_S) for _ in range(N_COLD_STARTS)]
+    return statistics.median(start.seconds for start in starts)
+
+
+def _cost(tool: Unflake, project: pathlib.Path) -> Optional[Cost]:
+    finished, _ = tool.ask(A, project)
+    if finished.code is None:
+        return None
+    return Cost(finished.seconds, json.loads(finished.stdout)["summary"]["cost"]["runs"])
