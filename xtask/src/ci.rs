@@ -14,9 +14,13 @@ pub(crate) fn run() -> Result<(), String> {
     tidy::run()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     let python = python::interpreter(root())?;
-    let test_python = [("UNFLAKE_TEST_PYTHON", python.as_os_str())];
+    let plugins = python::plugins(root())?;
+    let test_python = [
+        ("UNFLAKE_TEST_PYTHON", python.as_os_str()),
+        ("UNFLAKE_TEST_PLUGINS", plugins.as_os_str()),
+    ];
     cargo(&["test", "--workspace", "--quiet"], &test_python)?;
-    agent_tests(&python)?;
+    agent_tests(&python, &plugins)?;
     cargo(
         &["doc", "--workspace", "--no-deps", "--quiet"],
         &[("RUSTDOCFLAGS", OsStr::new("-D warnings"))],
@@ -28,11 +32,12 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
-fn agent_tests(python: &Path) -> Result<(), String> {
+fn agent_tests(python: &Path, plugins: &Path) -> Result<(), String> {
     let tests = "agents/python/tests";
     step(&format!("python -m unittest discover {tests}"));
     let mut command = Command::new(python);
     command.args(["-B", "-m", "unittest", "discover", tests]).current_dir(root());
+    command.env("UNFLAKE_TEST_PLUGINS", plugins);
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         other => Err(format!("the tests of the Python agent failed: {other:?}")),

@@ -6,27 +6,58 @@ use std::process::Command;
 /// What the examples and the tests need.
 const REQUIREMENTS: &str = "agents/python/requirements.txt";
 
+/// Plugins of pytest that must not get in our way.
+const PLUGINS: &str = "agents/python/requirements-plugins.txt";
+
+const PIP: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+
 /// The interpreter of the environment, which is made or brought up to date if need be.
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
 pub(crate) fn interpreter(root: &Path) -> Result<PathBuf, String> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let folder = target.join("python");
+    let folder = target(root).join("python");
     let python = folder.join("bin/python");
-    let requirements = root.join(REQUIREMENTS);
-    let wanted = std::fs::read_to_string(&requirements)
+    installed(&root.join(REQUIREMENTS), &folder, |requirements| {
+        println!("\n==> making a Python environment in {}", folder.display());
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+        run(Command::new(&python).args(PIP).arg("-r").arg(requirements))
+    })?;
+    Ok(python)
+}
+
+/// A folder with plugins, to be put on the path of an interpreter by those who want them: in the
+/// environment itself they would change every run.
+#[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
+pub(crate) fn plugins(root: &Path) -> Result<PathBuf, String> {
+    let python = interpreter(root)?;
+    let folder = target(root).join("python-plugins");
+    installed(&root.join(PLUGINS), &folder, |requirements| {
+        println!("\n==> installing plugins in {}", folder.display());
+        let mut command = Command::new(&python);
+        command.args(PIP).args(["--no-deps", "--upgrade", "--target"]).arg(&folder);
+        run(command.arg("-r").arg(requirements))
+    })?;
+    Ok(folder)
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Installs what a file requires into a folder, unless that was done before.
+fn installed(
+    requirements: &Path,
+    folder: &Path,
+    install: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
+    let wanted = std::fs::read_to_string(requirements)
         .map_err(|error| format!("failed to read `{}`: {error}", requirements.display()))?;
     let stamp = folder.join("requirements.installed");
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
+        return Ok(());
     }
-    println!("\n==> making a Python environment in {}", folder.display());
-    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    run(Command::new(&python).args(pip).arg(&requirements))?;
+    install(requirements)?;
     std::fs::write(&stamp, wanted)
-        .map_err(|error| format!("failed to write `{}`: {error}", stamp.display()))?;
-    Ok(python)
+        .map_err(|error| format!("failed to write `{}`: {error}", stamp.display()))
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

@@ -61,6 +61,9 @@ def before_conftests(early_config: Any) -> None:
 def stand_back(config: Any) -> List[str]:
     """Turns the neighbours down after the command line was read; says whom it concerned."""
     concerned = _take_out(config)
+    if config.pluginmanager.hasplugin("_cov"):
+        # It does not measure, and breaks down at its own marks when it does not.
+        config.pluginmanager.unregister(name="_cov")
     for plugin, options in _OFF.items():
         changed = [_set(config.option, name, value) for name, value in options.items()]
         if plugin and any(changed):

@@ -1,17 +1,22 @@
 """How can the project's own runner run without us, and still leave the work tree as it was?
 
-It is started in a mount namespace in which the tree and HOME are overlays, and then takes our place
-(``exec``): nothing of ours is left in its process. Where the system refuses, it runs without.
+It is started in a mount namespace in which the tree and HOME are overlays, and nothing of ours is
+in its process. Where the system refuses, it runs without. We stay as its parent: a test that kills
+its parent would end the engine otherwise.
 """
 
 import os
+import resource
+import signal
 from typing import List
 
 from . import isolate, linux
 
+CANNOT_START = 126
+
 
 def main(rootdir: str, scratch: str, command: List[str]) -> int:
-    """Never returns, unless the command cannot be started."""
+    """Ends as the command ends."""
     where = isolate.ground(rootdir)
     # The report of the runner lies beside the scratch folder, and must be seen from outside.
     results = os.path.dirname(os.path.realpath(scratch))
@@ -23,5 +28,31 @@ def main(rootdir: str, scratch: str, command: List[str]) -> int:
     done = isolate.isolate(levels, where, scratch)
     if done.as_user:
         linux.drop_capabilities()
-    os.execvp(command[0], command)
-    return 1
+    _die_with_parent()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _die_with_parent()
+            os.execvp(command[0], command)
+        finally:
+            os._exit(CANNOT_START)
+    _, status = os.waitpid(pid, 0)
+    if os.WIFEXITED(status):
+        return os.WEXITSTATUS(status)
+    return _end_by(os.WTERMSIG(status))
+
+
+def _die_with_parent() -> None:
+    # If the engine is killed, nobody waits for the runner any more.
+    try:
+        linux.die_with_parent(signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def _end_by(number: int) -> int:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    return CANNOT_START

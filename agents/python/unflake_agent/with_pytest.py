@@ -17,7 +17,7 @@ import copy
 import os
 import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 import pytest
 
@@ -41,6 +41,8 @@ class PytestSuite(Suite):
         self._session: Any = None
         self._items: List[Any] = []
         self._reports: List[Any] = []
+        self._failed: Set[int] = set()
+        self._style = ""
 
     # What pytest calls.
 
@@ -76,6 +78,7 @@ class PytestSuite(Suite):
     def begin(self, order: Sequence[int], scratch: str) -> None:
         self._session.items = [self._items[test] for test in order]
         self._session.testscollected = len(order)
+        self._style = self._session.config.option.tbstyle
         _own_folders(self._session.config, Path(scratch))
 
     def attempt(self, test: int, following: Optional[int]) -> Ended:
@@ -89,12 +92,20 @@ class PytestSuite(Suite):
             nextitem = self._items[following]
         del self._reports[:]
         _make_anew(item)
+        # To show a failure takes pytest longer than most tests; once in a run is enough.
+        item.config.option.tbstyle = "native" if test in self._failed else self._style
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
-            return _interrupted(self._reports, error)
+            return _interrupted(self._reports, error, "the test stopped the session")
+        except Exception as error:
+            # Plain pytest would now show an internal error and leave.
+            return _interrupted(self._reports, error, "pytest broke down under the test")
         session = self._session
-        return _aggregate(self._reports, bool(session.shouldstop or session.shouldfail))
+        ended = _aggregate(self._reports, bool(session.shouldstop or session.shouldfail))
+        if ended.outcome == "failed":
+            self._failed.add(test)
+        return ended
 
     def finish(self) -> None:
         state = self._session._setupstate
@@ -199,14 +210,14 @@ def _reason(report: Any) -> Dict[str, str]:
     return {"message": _message(report)}
 
 
-def _interrupted(reports: List[Any], error: BaseException) -> Ended:
+def _interrupted(reports: List[Any], error: BaseException, what: str) -> Ended:
     """pytest stops the session without a report of the test that stopped it; we blame it."""
     if any(r.failed for r in reports):
         return _aggregate(reports, True)
     phases = ["setup", "call", "teardown"]
     phase = phases[min(len(reports), 2)]
     outcome = "failed" if phase == "call" else "error"
-    message = f"the test stopped the session: {type(error).__name__}: {error}"
+    message = f"{what}: {type(error).__name__}: {error}"
     whole = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return Ended(outcome, phase, {"message": text(message), "text": text(whole)}, True)
 
@@ -240,5 +251,10 @@ def _cause(error: Any) -> str:
     cause = getattr(error, "cause", None)
     if cause is None:
         cause = error.excinfo[1]
-    shown = traceback.format_exception(type(cause), cause, cause.__traceback__)
-    return "{}\n{}".format(error.path, "".join(shown))
+    path = str(error.path)
+    place = cause.__traceback__
+    # How pytest came to import it is not what went wrong.
+    while place is not None and place.tb_frame.f_code.co_filename != path:
+        place = place.tb_next
+    shown = traceback.format_exception(type(cause), cause, place)
+    return "{}\n{}".format(path, "".join(shown))

@@ -2,15 +2,16 @@
 //!
 //! A suite that needs the network, its home folder or its neighbours must not be called flaky
 //! because we took them away. So the original order is run both ways. Where the same tests differ
-//! twice, isolation is taken back level by level, network first, until both agree.
+//! twice, isolation is taken back level by level, network first, until both agree. What differs
+//! without any isolation is not its fault, and no reason to do without.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use unflake_engine::Level;
 use unflake_model::{
-    Environment, Experiment, Observation, Order, OutcomeKind, Repetition, RunId, Suite, TestId,
-    TestIndex,
+    Attempt, Environment, Experiment, Observation, Order, OutcomeKind, Repetition, RunId, Suite,
+    TestId, TestIndex,
 };
 use unflake_report::Warning;
 
@@ -38,34 +39,64 @@ impl Baseline {
 /// Runs the original order under these levels of isolation, or as many of them as change nothing.
 pub(crate) fn baseline(
     world: &mut EngineWorld,
-    mut levels: Vec<Level>,
+    levels: &[Level],
     runner: &dyn PlainRunner,
 ) -> Result<Baseline, Stopped> {
     let suite = world.engine().suite(|_| Duration::ZERO);
-    let mut warnings = Vec::new();
     let (mut experiment, mut observation) = run(world, &suite)?;
-    warnings.extend(refused(world));
-    while let Ok(plain) = plain_outcomes(&suite, runner) {
-        let differing = differing(&observation, &plain);
-        if differing.is_empty() {
-            break;
-        }
-        // A flaky test differs by chance. Only what differs again counts.
-        (experiment, observation) = run(world, &suite)?;
-        let again = plain_outcomes(&suite, runner).unwrap_or(plain);
-        let n_tests = differing.intersection(&self::differing(&observation, &again)).count();
-        let Some(level) = levels.last().copied().filter(|_| 0 < n_tests) else {
-            break;
+    let mut warnings = refused(world);
+    // How many levels were left, and what differed under them.
+    let mut steps: Vec<BTreeSet<TestIndex>> = Vec::new();
+    let no_fault = loop {
+        let differing = match differing_twice(world, &suite, &mut observation, runner)? {
+            Ok(differing) => differing,
+            Err(reason) => {
+                warnings.push(Warning::PlainNotRun { reason });
+                break BTreeSet::new();
+            }
         };
-        levels.pop();
-        world.engine().set_isolation(levels.clone());
-        warnings.push(Warning::IsolationSteppedDown {
-            level: level.as_str().to_owned(),
-            n_tests: n_tests as u64,
-        });
+        steps.push(differing);
+        let last = &steps[steps.len() - 1];
+        if last.is_empty() || levels.len() < steps.len() {
+            break last.clone();
+        }
+        world.engine().set_isolation(levels[..levels.len() - steps.len()].to_vec());
+        (experiment, observation) = run(world, &suite)?;
+    };
+    let n_down = steps.iter().take_while(|step| !step.is_subset(&no_fault)).count();
+    if n_down + 1 < steps.len() {
+        world.engine().set_isolation(levels[..levels.len() - n_down].to_vec());
         (experiment, observation) = run(world, &suite)?;
     }
+    for (level, step) in levels.iter().rev().zip(&steps[..n_down]) {
+        let n_tests = step.difference(&no_fault).count() as u64;
+        let level = level.as_str().to_owned();
+        warnings.push(Warning::IsolationSteppedDown { level, n_tests });
+    }
+    let n_tests = no_fault.len() as u64;
+    warnings.extend((0 < n_tests).then_some(Warning::DiffersFromPlain { n_tests }));
     Ok(Baseline { experiment, observation, warnings })
+}
+
+/// Tests that differ between this run and the plain runner, and again in another run, which takes
+/// the place of this one: flaky tests differ by chance.
+fn differing_twice(
+    world: &mut EngineWorld,
+    suite: &Suite,
+    observation: &mut Observation,
+    runner: &dyn PlainRunner,
+) -> Result<Result<BTreeSet<TestIndex>, String>, Stopped> {
+    let plain = match plain_outcomes(suite, runner, observation.duration) {
+        Ok(plain) => plain,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let first = differing(observation, &plain);
+    if first.is_empty() {
+        return Ok(Ok(first));
+    }
+    *observation = run(world, suite)?.1;
+    let again = plain_outcomes(suite, runner, observation.duration).unwrap_or(plain);
+    Ok(Ok(&first & &differing(observation, &again)))
 }
 
 fn run(world: &mut EngineWorld, suite: &Suite) -> Result<(Experiment, Observation), Stopped> {
@@ -82,25 +113,29 @@ fn run(world: &mut EngineWorld, suite: &Suite) -> Result<(Experiment, Observatio
 fn plain_outcomes(
     suite: &Suite,
     runner: &dyn PlainRunner,
+    took: Duration,
 ) -> Result<BTreeMap<TestIndex, OutcomeKind>, String> {
-    let outcomes = runner.run_suite()?;
+    let outcomes = runner.run_suite(took)?;
     Ok(outcomes.into_iter().filter_map(|(id, kind)| Some((suite.find(&id)?, kind))).collect())
 }
 
-/// Tests that both know about, and that ended differently.
+/// Tests that both have run, and that ended differently.
 fn differing(
     observation: &Observation,
     plain: &BTreeMap<TestIndex, OutcomeKind>,
 ) -> BTreeSet<TestIndex> {
-    let evidence = |kind: OutcomeKind| kind.evidence();
-    let attempts = observation.attempts.iter();
-    attempts
-        .filter(|a| plain.get(&a.test).is_some_and(|k| evidence(*k) != a.outcome.evidence()))
-        .map(|attempt| attempt.test)
-        .collect()
+    let is_run = |kind: OutcomeKind| kind != OutcomeKind::NotRun;
+    let differs = |attempt: &&Attempt| {
+        let (ours, theirs) = (attempt.outcome.kind(), plain.get(&attempt.test));
+        theirs.is_some_and(|theirs| {
+            is_run(ours) && is_run(*theirs) && ours.evidence() != theirs.evidence()
+        })
+    };
+    observation.attempts.iter().filter(differs).map(|attempt| attempt.test).collect()
 }
 
-fn refused(world: &EngineWorld) -> Vec<Warning> {
+/// Levels of isolation that the last run did not have.
+pub(crate) fn refused(world: &EngineWorld) -> Vec<Warning> {
     let refused = world.last_ended().map(|ended| ended.isolation.refused.clone());
     let warning = |r: unflake_engine::Refused| Warning::IsolationRefused {
         level: r.level.as_str().to_owned(),

@@ -4,9 +4,12 @@
 //! has shown it three times of three.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 use unflake_model::{Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict};
-use unflake_report::Confirmation;
+use unflake_report::{Confirmation, Exhibit};
 
 /// Commands shown for one finding.
 const COMMANDS_MAX: usize = 3;
@@ -14,16 +17,27 @@ const COMMANDS_MAX: usize = 3;
 /// How often a printed command is tried.
 const TRIES: u32 = 3;
 
-/// The project's own runner.
-pub trait PlainRunner {
+/// The project's own runner. It knows no time limit for a test; so it is told how long the tests
+/// `took` elsewhere, and stopped when it hangs.
+pub trait PlainRunner: Sync {
     /// Runs all tests as the project runs them; how each ended.
-    fn run_suite(&self) -> Result<BTreeMap<TestId, OutcomeKind>, String>;
+    fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String>;
 
     /// Runs these tests in this order; how each ended.
-    fn run(&self, tests: &[&TestId]) -> Result<BTreeMap<TestId, OutcomeKind>, String>;
+    fn run(
+        &self,
+        tests: &[&TestId],
+        took: Duration,
+    ) -> Result<BTreeMap<TestId, OutcomeKind>, String>;
 
-    /// The command a user can paste to do the same.
-    fn command(&self, tests: &[&TestId]) -> String;
+    /// The command a user can paste to do the same, if these tests can be named in one.
+    fn command(&self, tests: &[&TestId]) -> Option<String>;
+
+    /// Runs a test twice in one process; how it ended if it failed, else how it passed.
+    fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String>;
+
+    /// The command a user can paste to do the same, if the test can be named in one.
+    fn command_twice(&self, test: &TestId) -> Option<String>;
 }
 
 /// What the commands for a finding are, and what they should show.
@@ -57,8 +71,11 @@ pub fn reproductions(finding: &Finding) -> Vec<Reproduction> {
 
 /// The commands for a finding.
 pub fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> Vec<String> {
+    if finding.verdict == Verdict::Nio {
+        return runner.command_twice(suite.id(finding.test)).into_iter().collect();
+    }
     let command = |r: Reproduction| runner.command(&ids(suite, &r.prefix, finding.test));
-    reproductions(finding).into_iter().take(COMMANDS_MAX).map(command).collect()
+    reproductions(finding).into_iter().take(COMMANDS_MAX).filter_map(command).collect()
 }
 
 /// Tries the commands of a finding that ought to show it every time; `None` for other findings. Of
@@ -69,19 +86,72 @@ pub fn confirm(
     finding: &Finding,
     runner: &dyn PlainRunner,
 ) -> Result<Option<Confirmation>, String> {
+    if finding.verdict == Verdict::Nio {
+        return confirm_twice(suite, finding, runner).map(Some);
+    }
     if !finding.verdict.is_order_dependent() {
         return Ok(None);
     }
+    let once = reproductions_tried(finding);
+    let all: Vec<&Reproduction> = (0..TRIES).flat_map(|_| &once).collect();
+    let is_shown = |reproduction: &Reproduction| shows(suite, finding.test, reproduction, runner);
     let mut confirmation = Confirmation { as_predicted: 0, tries: 0 };
-    for _ in 0..TRIES {
-        for reproduction in reproductions_tried(finding) {
-            let outcomes = runner.run(&ids(suite, &reproduction.prefix, finding.test))?;
-            let ended = outcomes.get(suite.id(finding.test)).and_then(|kind| kind.evidence());
+    let width = std::thread::available_parallelism().map_or(1, NonZero::get);
+    for batch in all.chunks(width) {
+        // Each try starts a process and mostly waits for it.
+        let answers: Vec<Result<bool, String>> = std::thread::scope(|scope| {
+            let tries: Vec<_> = batch.iter().map(|it| scope.spawn(|| is_shown(it))).collect();
+            let answer = |it: ScopedJoinHandle<'_, _>| {
+                it.join().unwrap_or_else(|_| Err("it could not be watched".to_owned()))
+            };
+            tries.into_iter().map(answer).collect()
+        });
+        for answer in answers {
             confirmation.tries += 1;
-            confirmation.as_predicted += u32::from(ended == Some(reproduction.expected));
+            confirmation.as_predicted += u32::from(answer?);
         }
     }
     Ok((0 < confirmation.tries).then_some(confirmation))
+}
+
+/// Whether the plain runner shows what it should.
+fn shows(
+    suite: &Suite,
+    test: TestIndex,
+    Reproduction { prefix, expected }: &Reproduction,
+    runner: &dyn PlainRunner,
+) -> Result<bool, String> {
+    let took = prefix.iter().chain([&test]).map(|test| suite.duration(*test)).sum();
+    let outcomes = runner.run(&ids(suite, prefix, test), took)?;
+    let ended = outcomes.get(suite.id(test)).and_then(|kind| kind.evidence());
+    Ok(ended == Some(*expected))
+}
+
+/// Whether the plain runner does not show what was found: isolation may be to blame, which nobody
+/// has compared with plain runs yet.
+pub fn is_denied(suite: &Suite, exhibit: &Exhibit, runner: &dyn PlainRunner) -> bool {
+    let finding = &exhibit.finding;
+    if finding.verdict == Verdict::AlwaysFailing {
+        let alone = Reproduction { prefix: Vec::new(), expected: Evidence::Fail };
+        return shows(suite, finding.test, &alone, runner) == Ok(false);
+    }
+    exhibit.cold_confirmed.is_some_and(|cold| cold.as_predicted < cold.tries)
+}
+
+/// Tries a test twice in one process.
+fn confirm_twice(
+    suite: &Suite,
+    finding: &Finding,
+    runner: &dyn PlainRunner,
+) -> Result<Confirmation, String> {
+    let mut confirmation = Confirmation { as_predicted: 0, tries: TRIES };
+    for _ in 0..TRIES {
+        let took = suite.duration(finding.test) * 2;
+        let ended = runner.run_twice(suite.id(finding.test), took)?;
+        let is_failure = ended.and_then(OutcomeKind::evidence) == Some(Evidence::Fail);
+        confirmation.as_predicted += u32::from(is_failure);
+    }
+    Ok(confirmation)
 }
 
 fn reproductions_tried(finding: &Finding) -> Vec<Reproduction> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use unflake_detect::Inquiry;
-use unflake_model::{Experiment, Observation, RunId};
+use unflake_model::{Experiment, Observation, OutcomeKind, RunId, Spent, TestIndex};
+use unflake_report::Failure;
 
 use crate::recall::Recall;
 
@@ -12,7 +13,7 @@ pub trait World {
     /// How many experiments it works on at once.
     fn width(&self) -> usize;
 
-    /// Takes an experiment; its observation comes from [`World::next`] at some time.
+    /// Takes an experiment; its answer comes from [`World::next`] at some time.
     fn submit(&mut self, experiment: &Experiment);
 
     /// Waits for something to happen.
@@ -23,24 +24,59 @@ pub trait World {
 #[derive(Clone, Debug)]
 pub enum Happening {
     /// A run is over.
-    Ended(Observation),
+    Ended(Answer),
     /// The user does not want to wait any longer. Runs under way are given up.
     Interrupted,
+}
+
+/// What came of a run: what analyses are told, and what its failed attempts said.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// For analyses.
+    pub observation: Observation,
+    /// For people.
+    pub failures: Vec<FailedAttempt>,
+}
+
+/// A failed attempt with what was said about it.
+#[derive(Clone, Debug)]
+pub struct FailedAttempt {
+    /// Which test.
+    pub test: TestIndex,
+    /// Which attempt of it in that run, from 0.
+    pub attempt: usize,
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// What it said.
+    pub failure: Failure,
+}
+
+impl Answer {
+    /// What the run cost. Tests that were never started cost nothing.
+    pub fn cost(&self) -> Spent {
+        let attempts = self.observation.attempts.iter();
+        let started = attempts.filter(|attempt| attempt.outcome.kind() != OutcomeKind::NotRun);
+        let time = self.observation.duration;
+        Spent { runs: 1, attempts: started.count() as u64, time }
+    }
 }
 
 /// Who is kept informed.
 pub trait Watcher {
     /// The analysis was told what came of an experiment.
-    fn ran(&mut self, experiment: &Experiment, observation: &Observation, source: Source);
+    fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source);
 }
 
-/// Where an observation comes from.
+/// Where an answer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It was made just now.
+    /// The run was made just now.
     Run,
-    /// It was made by an earlier campaign.
-    Recalled,
+    /// It was made before, and is on record.
+    Recalled {
+        /// Under this number.
+        number: RunId,
+    },
 }
 
 /// How an analysis came to its end.
@@ -65,9 +101,9 @@ pub fn drive<T: 'static>(
         let room = world.width().saturating_sub(under_way.len());
         let mut n_recalled = 0;
         for experiment in inquiry.ask(room) {
-            if let Some(observation) = recall.take(&experiment) {
-                inquiry.tell(&observation);
-                watcher.ran(&experiment, &observation, Source::Recalled);
+            if let Some((number, answer)) = recall.take(&experiment) {
+                inquiry.tell(&answer.observation);
+                watcher.ran(&experiment, &answer, Source::Recalled { number });
                 n_recalled += 1;
             } else {
                 world.submit(&experiment);
@@ -81,11 +117,11 @@ pub fn drive<T: 'static>(
             continue;
         }
         match world.next() {
-            Happening::Ended(observation) => {
+            Happening::Ended(answer) => {
                 // A run given up may still be heard of.
-                if let Some(experiment) = under_way.remove(&observation.run) {
-                    inquiry.tell(&observation);
-                    watcher.ran(&experiment, &observation, Source::Run);
+                if let Some(experiment) = under_way.remove(&answer.observation.run) {
+                    inquiry.tell(&answer.observation);
+                    watcher.ran(&experiment, &answer, Source::Run);
                 }
             }
             Happening::Interrupted => {
@@ -127,16 +163,17 @@ mod tests {
             }
             self.n_left -= 1;
             let experiment = self.waiting.pop().expect("nobody waits for nothing");
-            Happening::Ended(self.scenario.sim.observe(&experiment))
+            let observation = self.scenario.sim.observe(&experiment);
+            Happening::Ended(Answer { observation, failures: Vec::new() })
         }
     }
 
     #[derive(Default)]
-    struct Log(Vec<(Experiment, Observation, Source)>);
+    struct Log(Vec<(Experiment, Answer, Source)>);
 
     impl Watcher for Log {
-        fn ran(&mut self, experiment: &Experiment, observation: &Observation, source: Source) {
-            self.0.push((experiment.clone(), observation.clone(), source));
+        fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+            self.0.push((experiment.clone(), answer.clone(), source));
         }
     }
 
@@ -162,15 +199,20 @@ mod tests {
             assert_eq!(finish, Finish::Interrupted, "after {n_runs}");
             assert_eq!(first.0.len(), n_runs);
             let mut recall = Recall::default();
-            for (experiment, observation, _) in first.0 {
-                recall.add(&experiment, observation);
+            for (number, (experiment, answer, _)) in (100..).zip(first.0) {
+                recall.add(RunId(number), &experiment, answer);
             }
             let (resumed, finish, second) = ask(&scenario, usize::MAX, &mut recall);
             assert_eq!(finish, Finish::Complete);
             assert_eq!(resumed.verdict, whole.verdict);
             assert_eq!(resumed.dependencies, whole.dependencies);
-            let recalled = second.0.iter().filter(|(_, _, source)| *source == Source::Recalled);
-            assert!(n_runs <= recalled.count() + 2, "at most what was under way is run again");
+            let recalled = second.0.iter().filter_map(|(_, _, source)| match source {
+                Source::Recalled { number } => Some(number.0),
+                Source::Run => None,
+            });
+            let numbers: std::collections::BTreeSet<u64> = recalled.collect();
+            assert!(n_runs <= numbers.len() + 2, "at most what was under way is run again");
+            assert!(numbers.iter().all(|number| (100..100 + n_runs as u64).contains(number)));
         }
     }
 }

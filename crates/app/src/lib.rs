@@ -3,10 +3,23 @@
 //! An analysis asks, a [`World`](drive::World) answers: the engine for real projects, the simulator
 //! in tests. What was answered in an earlier, interrupted campaign is recalled, not run again.
 
+mod analysis;
 mod baseline;
+pub mod begin;
+pub mod causes;
 pub mod cold;
+pub mod doctor;
 pub mod drive;
+mod fingerprint;
+pub mod history;
+pub mod logbook;
+pub mod place;
 mod plain;
 pub mod recall;
+mod record;
+pub mod replay;
+pub mod single;
+mod state;
 pub mod study;
+mod terms;
 pub mod world;

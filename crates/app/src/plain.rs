@@ -7,41 +7,79 @@ use unflake_engine::{Collected, Interrupt};
 use unflake_model::{OutcomeKind, TestId};
 use unflake_pytest::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Project};
 
+use crate::causes::with_causes;
 use crate::cold::PlainRunner;
+
+/// How much longer than our own runs a plain one may take, and what is granted anyway.
+const PATIENCE: u32 = 3;
+const GRANTED: Duration = Duration::from_secs(2);
 
 /// The plain runner of a Python project.
 pub(crate) struct PythonRunner<'a> {
     pub(crate) project: &'a Project,
     pub(crate) collected: &'a Collected,
     pub(crate) interrupt: &'a Interrupt,
-    pub(crate) time_max: Duration,
+    /// How long it takes to start and to collect.
+    pub(crate) start_time: Duration,
+    /// How long one test may take.
+    pub(crate) test_timeout: Duration,
 }
 
 impl PythonRunner<'_> {
-    fn plain(&self) -> Plain<'_> {
+    /// The same for a test that is run twice.
+    fn twice(&self, took: Duration) -> Plain<'_> {
+        Plain { invocation: Invocation::Twice, ..self.plain(took) }
+    }
+
+    /// For tests that take so long in our own runs.
+    fn plain(&self, took: Duration) -> Plain<'_> {
         Plain {
             project: self.project,
             collected: self.collected,
             invocation: Invocation::Module,
-            time_max: self.time_max,
+            time_max: (self.start_time + took) * PATIENCE + self.test_timeout + GRANTED,
         }
     }
 }
 
 impl PlainRunner for PythonRunner<'_> {
-    fn run_suite(&self) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
         let ids: Vec<&str> = self.collected.tests.iter().map(|test| test.id.as_str()).collect();
-        outcomes(&ids, self.plain().run_suite(self.interrupt))
+        outcomes(&ids, self.plain(took).run_suite(self.interrupt))
     }
 
-    fn run(&self, tests: &[&TestId]) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    fn run(
+        &self,
+        tests: &[&TestId],
+        took: Duration,
+    ) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
         let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
-        outcomes(&ids, self.plain().run_order(&ids, self.interrupt))
+        let plain = self.plain(took);
+        if let Some(id) = ids.iter().find(|id| !plain.can_name(id)) {
+            return Err(format!("`{id}` cannot be named on its command line"));
+        }
+        outcomes(&ids, plain.run_order(&ids, self.interrupt))
     }
 
-    fn command(&self, tests: &[&TestId]) -> String {
+    fn command(&self, tests: &[&TestId]) -> Option<String> {
         let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
-        self.plain().command(&ids)
+        let plain = self.plain(Duration::ZERO);
+        ids.iter().all(|id| plain.can_name(id)).then(|| plain.command(&ids))
+    }
+
+    fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
+        let ids = [test.as_str()];
+        let plain = self.twice(took);
+        if !plain.can_name(test.as_str()) {
+            return Err(format!("`{test}` cannot be named on its command line"));
+        }
+        let ended = outcomes(&ids, plain.run_order(&ids, self.interrupt))?;
+        Ok(ended.get(test).copied())
+    }
+
+    fn command_twice(&self, test: &TestId) -> Option<String> {
+        let plain = self.twice(Duration::ZERO);
+        plain.can_name(test.as_str()).then(|| plain.command(&[test.as_str()]))
     }
 }
 
@@ -49,9 +87,14 @@ fn outcomes(
     ids: &[&str],
     run: Result<PlainRun, PlainError>,
 ) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
-    let run = run.map_err(|error| error.to_string())?;
-    if !matches!(run.ending, PlainEnding::Complete) {
-        return Err(format!("the plain runner did not finish: {:?}", run.ending));
+    let run = run.map_err(|error| with_causes(&error))?;
+    let seconds = run.duration.as_secs_f64();
+    match run.ending {
+        PlainEnding::Complete => (),
+        PlainEnding::Refused => return Err("it refused the tests or the options".to_owned()),
+        PlainEnding::Died(exit) => return Err(format!("the process died: {exit}")),
+        PlainEnding::TimedOut => return Err(format!("it was stopped after {seconds:.0} s")),
+        PlainEnding::Interrupted => return Err("it was interrupted".to_owned()),
     }
     let named = ids.iter().zip(run.tests);
     Ok(named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect())

@@ -7,26 +7,37 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use unflake_model::{Environment, Experiment, Observation, Repetition, TestIndex};
+use unflake_model::{Environment, Experiment, Observation, Repetition, RunId, Spent, TestIndex};
+
+use crate::drive::Answer;
 
 type Content = (Vec<TestIndex>, Environment, Repetition);
 
-/// Observations waiting to be asked for again.
+/// Answers waiting to be asked for again.
 #[derive(Debug, Default)]
 pub struct Recall {
-    waiting: BTreeMap<Content, VecDeque<Observation>>,
+    waiting: BTreeMap<Content, VecDeque<(RunId, Answer)>>,
+    cost: Spent,
 }
 
 impl Recall {
-    /// Remembers a run.
-    pub fn add(&mut self, experiment: &Experiment, observation: Observation) {
-        self.waiting.entry(content(experiment)).or_default().push_back(observation);
+    /// Remembers a run, and under which number it is on record.
+    pub fn add(&mut self, number: RunId, experiment: &Experiment, answer: Answer) {
+        self.cost = self.cost.plus(answer.cost());
+        self.waiting.entry(content(experiment)).or_default().push_back((number, answer));
     }
 
-    /// The earliest run of what is asked for that was not given back yet, under its new number.
-    pub fn take(&mut self, experiment: &Experiment) -> Option<Observation> {
-        let observation = self.waiting.get_mut(&content(experiment))?.pop_front()?;
-        Some(Observation { run: experiment.run, ..observation })
+    /// The earliest run of what is asked for that was not given back yet: its number on record, and
+    /// the answer under its new number.
+    pub fn take(&mut self, experiment: &Experiment) -> Option<(RunId, Answer)> {
+        let (number, answer) = self.waiting.get_mut(&content(experiment))?.pop_front()?;
+        let observation = Observation { run: experiment.run, ..answer.observation };
+        Some((number, Answer { observation, ..answer }))
+    }
+
+    /// What all remembered runs have cost.
+    pub fn cost(&self) -> Spent {
+        self.cost
     }
 }
 

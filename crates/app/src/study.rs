@@ -3,30 +3,27 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use unflake_detect::Inquiry;
-use unflake_detect::campaign::{self, campaign};
-use unflake_detect::cause::causes;
-use unflake_detect::explain::{Depth, explain};
-use unflake_engine::{Engine, Interrupt, StartError};
-use unflake_model::{
-    Budget, Cause, Experiment, Finding, Observation, Order, OutcomeChange, OutcomeKind,
-    Repetition, Spent, Suite, Tally, TestId, TestIndex,
-};
+use unflake_detect::explain::Depth;
+use unflake_engine::{Collected, Engine, Interrupt, StartError};
+use unflake_model::{Budget, Suite, TestId, TestIndex};
 use unflake_pytest::{Limits, Project};
-use unflake_report::{Ended, Exhibit, FailedAttempt, Failure, NotCollected, Record, Warning};
+use unflake_report::{Ended, Exhibit, NotCollected, Origin, Record, Study, Warning};
 use unflake_stats::rate::Rate;
 
-use crate::baseline::baseline;
+use crate::analysis::{Analysis, Found};
+use crate::baseline::refused;
+use crate::begin::{Beginning, Comparison, Keep, Setting, Unfinished};
+use crate::causes::with_causes;
 use crate::cold::{self, PlainRunner};
-use crate::drive::{Finish, Source, Watcher, drive};
+use crate::drive::Finish;
+use crate::history::similar;
+use crate::logbook::{Logbook, Progress};
 use crate::plain::PythonRunner;
-use crate::recall::Recall;
+use crate::record::Recorder;
+use crate::state::shared_state;
 use crate::world::{EngineWorld, Stopped, WorldError};
-
-/// How long the plain runner may take for one run.
-const PLAIN_MAX: Duration = Duration::from_hours(1);
 
 /// What is to be found out.
 #[derive(Clone, Debug)]
@@ -52,35 +49,10 @@ pub struct Request {
     pub seed: u64,
     /// When to stop whatever is running: the budget cannot foresee a test that hangs.
     pub wall_max: Option<Duration>,
-}
-
-/// What was found out.
-#[derive(Debug)]
-pub struct Study {
-    /// All tests.
-    pub suite: Rc<Suite>,
-    /// What was found, each finding with what belongs to it.
-    pub exhibits: Vec<Exhibit>,
-    /// Findings that share a root cause.
-    pub causes: Vec<Cause>,
-    /// Tests that ended in different ways, whatever that means.
-    pub changes: Vec<OutcomeChange>,
-    /// Tests that failed in the last of the set-up runs.
-    pub set_up_failing: Vec<TestIndex>,
-    /// What each test did.
-    pub records: Vec<Record>,
-    /// What limits the answer.
-    pub warnings: Vec<Warning>,
-    /// What was spent.
-    pub spent: Spent,
-    /// How many whole orders were run.
-    pub n_orders: u64,
-    /// See [`unflake_detect::campaign::Report::flake_rate_detectable`].
-    pub flake_rate_detectable: f64,
-    /// Why no more was looked at.
-    pub ended: Ended,
-    /// Name and version of the runner.
-    pub runner: String,
+    /// Where the campaign is kept; nowhere without.
+    pub keep: Option<Keep>,
+    /// The command line, as it was typed.
+    pub command: String,
 }
 
 /// Why nothing could be found out.
@@ -108,85 +80,180 @@ pub enum StudyError {
     Interrupted,
 }
 
-/// Who is told how it goes.
-pub trait Progress {
-    /// Something new begins.
-    fn stage(&mut self, what: &str);
-
-    /// A run is over: what has been spent so far, and how many tests were seen to pass and to fail.
-    fn ran(&mut self, spent: Spent, n_flaky: usize);
-}
-
-/// Looks into a project.
+/// Looks into a project. For one test, what was found is compared with the plain runner first, and
+/// all tests only if that denies it: most questions are answered before all tests are run once.
 pub fn study(
     request: &Request,
     project: &Project,
-    limits: Limits,
+    limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Study, StudyError> {
-    progress.stage("collecting tests");
-    let (jobs, levels) = (limits.jobs, limits.isolation.clone());
-    let engine = Engine::start(project.launch(limits), interrupt)?;
-    if engine.collected().tests.len() == engine.set_aside().len() {
-        return Err(StudyError::NoTests);
+    let place = Place { project, limits, interrupt };
+    let is_quick = matches!(request.question, Question::Test(_));
+    if is_quick {
+        if let Some(study) = study_in(&place, request, Comparison::IfDenied, progress)? {
+            return Ok(study);
+        }
+        progress.note("the plain runner does not show it: comparing isolated runs with plain ones");
     }
+    let mut request = request.clone();
+    if let Some(keep) = request.keep.as_mut().filter(|_| is_quick) {
+        // Those runs were made under an isolation that is in doubt.
+        keep.unfinished = Unfinished::Leave;
+    }
+    let study = study_in(&place, &request, Comparison::First, progress)?;
+    Ok(study.expect("what was compared first is not denied"))
+}
+
+/// Where to look, and how.
+struct Place<'a> {
+    project: &'a Project,
+    limits: &'a Limits,
+    interrupt: &'a Interrupt,
+}
+
+/// Nothing, if the plain runner denies what was found and nothing was compared before.
+fn study_in(
+    &Place { project, limits, interrupt }: &Place<'_>,
+    request: &Request,
+    comparison: Comparison,
+    progress: &mut dyn Progress,
+) -> Result<Option<Study>, StudyError> {
+    progress.stage("collecting tests");
+    let begun = now();
+    let engine = start(project, limits, interrupt)?;
+    let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
-    let runner_name = engine.collected().runner.clone();
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
-    let runner = PythonRunner { project, collected: &collected, interrupt, time_max: PLAIN_MAX };
-    let mut world = EngineWorld::new(engine, jobs);
+    let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
+    let runner =
+        PythonRunner { project, collected: &collected, interrupt, start_time, test_timeout };
+    let mut world = EngineWorld::new(engine, limits.jobs);
 
-    progress.stage("running the tests as they are, with isolation and without");
-    let baseline = match baseline(&mut world, levels, &runner) {
-        Ok(baseline) => baseline,
-        Err(Stopped) => {
-            return Err(world.take_error().map_or(StudyError::Interrupted, StudyError::World));
-        }
-    };
-    let suite = Rc::new(baseline.suite(&mut world));
-    warnings.extend(baseline.warnings);
-    let mut recall = Recall::default();
-    recall.add(&baseline.experiment, baseline.observation);
-    let target = match &request.question {
-        Question::Suite => None,
-        Question::Test(id) => Some(find(&suite, id)?),
-    };
+    if comparison == Comparison::First {
+        progress.stage("running the tests as they are, with isolation and without");
+    }
+    let setting = Setting { comparison, ..request.setting(project, limits, &collected) };
+    let beginning = setting.begin(&mut world, &runner);
+    let beginning = beginning
+        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    warnings.extend(beginning.warnings);
+    let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
+    if let Some(name) = recorder.name().filter(|_| 0 < n_recalled) {
+        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
+    }
+    // What was paid for earlier is not paid for again.
+    let budget = request.budget.raised_by(recall.cost());
 
     progress.stage("looking for flaky tests");
-    let mut tallies = Tallies::new(&suite, progress);
-    let analysis = Analysis { request, suite: &suite, target };
-    let (found, finish) = analysis.run(&mut world, &mut recall, &mut tallies);
-    let Tallies { mut records, spent, .. } = tallies;
-    if let Some(error) = world.take_error() {
-        return Err(error.into());
+    let mut logbook = Logbook::new(&suite, recorder, progress);
+    if let Some((experiment, answer)) = first {
+        recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    keep_failures(&mut records, &world);
+    let analysis = Analysis { request, budget, comparison, suite: &suite, target };
+    let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
+    let Logbook { records, standing, mut recorder, .. } = logbook;
+    let error = world.take_error();
+    warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
 
-    let is_late = is_late.is_some_and(|late| late.load(Ordering::SeqCst));
-    let ended = match finish {
-        Finish::Complete => found.ended,
-        Finish::Interrupted if is_late => Ended::OutOfBudget,
-        Finish::Interrupted => Ended::Interrupted,
-    };
-
+    let ended = how_it_ended(finish, found.ended, is_late.as_deref());
     progress.stage("trying what was found with the plain runner");
-    let exhibit = |finding| exhibit(&suite, finding, &records, &runner);
-    Ok(Study {
-        exhibits: found.findings.into_iter().map(exhibit).collect(),
+    let found = on_record(found, &recorder);
+    let mut exhibits = exhibits(&suite, &found, &records, &runner, &mut warnings);
+    if comparison == Comparison::IfDenied {
+        if exhibits.iter().any(|exhibit| cold::is_denied(&suite, exhibit, &runner)) {
+            return Ok(None);
+        }
+        warnings.extend(refused(&world));
+    }
+    if finish == Finish::Complete && request.depth != Depth::Kind {
+        progress.stage("looking for the state they share");
+        name_states(&mut world, &mut exhibits);
+    }
+    warnings.extend(recorder.take_trouble());
+    let mut study = Study {
+        exhibits,
         causes: found.causes,
         changes: found.changes,
         set_up_failing: found.set_up_failing,
         warnings,
-        spent,
+        spent: standing.spent,
+        n_recalled,
+        wall_time: begun.elapsed(),
         n_orders: found.n_orders,
         flake_rate_detectable: found.flake_rate_detectable,
+        confidence: request.budget.confidence(),
         ended,
-        runner: runner_name,
+        origin: request.origin(&collected, &recorder),
         records,
         suite,
-    })
+    };
+    recorder.finish(&study);
+    study.warnings.extend(recorder.take_trouble());
+    Ok(Some(study))
+}
+
+fn how_it_ended(finish: Finish, by_itself: Ended, is_late: Option<&AtomicBool>) -> Ended {
+    match finish {
+        Finish::Complete => by_itself,
+        Finish::Interrupted if is_late.is_some_and(|late| late.load(Ordering::SeqCst)) => {
+            Ended::OutOfBudget
+        }
+        Finish::Interrupted => Ended::Interrupted,
+    }
+}
+
+/// Collects the tests, of which there must be some.
+pub(crate) fn start(
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+) -> Result<Engine, StudyError> {
+    let engine = Engine::start(project.launch(limits.clone()), interrupt)?;
+    let is_empty = engine.collected().tests.len() == engine.set_aside().len();
+    if is_empty { Err(StudyError::NoTests) } else { Ok(engine) }
+}
+
+impl Request {
+    fn setting<'a>(
+        &'a self,
+        project: &'a Project,
+        limits: &'a Limits,
+        collected: &'a Collected,
+    ) -> Setting<'a> {
+        let question = self.in_full();
+        let (keep, comparison) = (self.keep.as_ref(), Comparison::First);
+        Setting { keep, comparison, question, seed: self.seed, project, limits, collected }
+    }
+
+    /// The question with everything that changes the answer.
+    fn in_full(&self) -> String {
+        let what = match &self.question {
+            Question::Suite => "detect".to_owned(),
+            Question::Test(id) => format!("why {id}"),
+        };
+        let (depth, seed) = (self.depth, self.seed);
+        let (rate, sure) = (self.flake_rate_min.get(), self.budget.confidence().get());
+        format!("{what}; depth {depth:?}, flake rate {rate}, confidence {sure}, seed {seed}")
+    }
+
+    fn origin(&self, collected: &Collected, recorder: &Recorder) -> Origin {
+        let (runner, version) = collected.runner.split_once(' ').unwrap_or((&collected.runner, ""));
+        Origin {
+            runner: runner.to_owned(),
+            runner_version: version.to_owned(),
+            seed: self.seed,
+            command: self.command.clone(),
+            campaign: recorder.name(),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long it takes is shown, and bounds waiting")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 /// Interrupts after this long, and says so. The thread ends with the program.
@@ -201,171 +268,81 @@ fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
     is_late
 }
 
-fn collection_warnings(engine: &Engine) -> Vec<Warning> {
+pub(crate) fn collection_warnings(engine: &Engine) -> Vec<Warning> {
     let collected = engine.collected();
     let errors = collected.errors.iter().map(|error| NotCollected {
         place: error.place.clone(),
         reason: error.text.lines().last().unwrap_or_default().to_owned(),
     });
-    let parts: Vec<NotCollected> = errors.collect();
+    let set_aside = engine
+        .set_aside()
+        .iter()
+        .map(|test| NotCollected { place: test.id.clone(), reason: test.why.clone() });
+    let parts: Vec<NotCollected> = errors.chain(set_aside).collect();
     let not_collected = (!parts.is_empty()).then_some(Warning::NotCollected { parts });
     let cold = engine.why_cold().map(|why| Warning::ForkUnsafe { reason: why.to_owned() });
     not_collected.into_iter().chain(cold).collect()
 }
 
-fn find(suite: &Suite, id: &TestId) -> Result<TestIndex, StudyError> {
-    suite.find(id).ok_or_else(|| {
-        let name = id.as_str().rsplit("::").next().unwrap_or_default();
-        let ids = suite.tests().map(|test| suite.id(test));
-        let similar = ids.filter(|other| other.as_str().contains(name)).take(5).cloned().collect();
-        StudyError::UnknownTest { id: id.clone(), similar }
-    })
+/// The test in question, if it is about one.
+fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, StudyError> {
+    let Question::Test(id) = question else { return Ok(None) };
+    // A path that looks like an option is typed with a dot before it.
+    let plain = id.as_str().strip_prefix("./").and_then(|plain| plain.parse().ok());
+    let found = suite.find(id).or_else(|| suite.find(plain.as_ref()?));
+    found
+        .map(Some)
+        .ok_or_else(|| StudyError::UnknownTest { id: id.clone(), similar: similar(suite, id) })
 }
 
-struct Analysis<'a> {
-    request: &'a Request,
-    suite: &'a Rc<Suite>,
-    target: Option<TestIndex>,
-}
-
-impl Analysis<'_> {
-    fn run(
-        &self,
-        world: &mut EngineWorld,
-        recall: &mut Recall,
-        tallies: &mut Tallies<'_>,
-    ) -> (Found, Finish) {
-        let Request { budget, depth, seed, flake_rate_min, .. } = *self.request;
-        let suite = Rc::clone(self.suite);
-        if let Some(test) = self.target {
-            let inquiry = Inquiry::new(suite, budget, |lab| async move {
-                // The first run is evidence too, and was made already.
-                let _ = lab.run(Order::original(lab.suite())).await;
-                explain(lab, test, depth).await
-            });
-            let (finding, finish) = drive(inquiry, world, recall, tallies);
-            return (finding.into(), finish);
-        }
-        let settings =
-            campaign::Settings { seed, tries: 3, depth, perturbed_runs: 0, flake_rate_min };
-        let inquiry = Inquiry::new(suite, budget, |lab| campaign(lab, settings));
-        let (report, finish) = drive(inquiry, world, recall, tallies);
-        (report.into(), finish)
+/// The same, with runs under the numbers by which others know them.
+fn on_record(mut found: Found, recorder: &Recorder) -> Found {
+    let number = |run: &mut _| *run = recorder.number(*run);
+    for finding in &mut found.findings {
+        finding.passed_in.as_mut().map(number);
+        finding.failed_in.as_mut().map(number);
     }
+    for change in &mut found.changes {
+        number(&mut change.first.0);
+        number(&mut change.later.0);
+    }
+    found
 }
 
-/// What an analysis says, whichever it was.
-struct Found {
-    findings: Vec<Finding>,
-    causes: Vec<Cause>,
-    changes: Vec<OutcomeChange>,
-    set_up_failing: Vec<TestIndex>,
-    n_orders: u64,
-    flake_rate_detectable: f64,
-    ended: Ended,
-}
-
-impl From<campaign::Report> for Found {
-    fn from(report: campaign::Report) -> Self {
-        Self {
-            findings: report.findings,
-            causes: report.causes,
-            changes: report.changes,
-            set_up_failing: report.set_up.failing,
-            n_orders: report.n_orders,
-            flake_rate_detectable: report.flake_rate_detectable,
-            ended: match report.ended {
-                campaign::Ended::Confident => Ended::Confident,
-                campaign::Ended::OutOfBudget => Ended::OutOfBudget,
-            },
+/// Names the state behind each dependency, until the user interrupts.
+fn name_states(world: &mut EngineWorld, exhibits: &mut [Exhibit]) {
+    for exhibit in exhibits {
+        match shared_state(world, &exhibit.finding) {
+            Ok(state) => exhibit.state = state,
+            Err(Stopped) => return,
         }
     }
 }
 
-impl From<Finding> for Found {
-    fn from(finding: Finding) -> Self {
-        Self {
-            causes: causes(std::slice::from_ref(&finding)),
-            findings: vec![finding],
-            changes: Vec::new(),
-            set_up_failing: Vec::new(),
-            n_orders: 0,
-            flake_rate_detectable: 1.0,
-            ended: Ended::Confident,
-        }
-    }
-}
-
-/// Counts what each test did, and passes progress on.
-struct Tallies<'p> {
-    records: Vec<Record>,
-    spent: Spent,
-    n_flaky: usize,
-    progress: &'p mut dyn Progress,
-}
-
-impl<'p> Tallies<'p> {
-    fn new(suite: &Suite, progress: &'p mut dyn Progress) -> Self {
-        let nothing = Record { tally: Tally::default(), skipped: 0, failures: Vec::new() };
-        let records = vec![nothing; suite.n_tests()];
-        Self { records, spent: Spent::default(), n_flaky: 0, progress }
-    }
-}
-
-impl Watcher for Tallies<'_> {
-    fn ran(&mut self, experiment: &Experiment, observation: &Observation, source: Source) {
-        let is_run = |kind: OutcomeKind| kind != OutcomeKind::NotRun;
-        let attempts = observation.attempts.iter();
-        let is_plain = experiment.repetition == Repetition::Once;
-        for attempt in observation.attempts.iter().filter(|_| is_plain) {
-            let record = &mut self.records[attempt.test.get()];
-            let was_flaky = record.tally.is_mixed();
-            match attempt.outcome.evidence() {
-                Some(evidence) => record.tally.add(evidence),
-                None => record.skipped += u64::from(is_run(attempt.outcome.kind())),
-            }
-            self.n_flaky += usize::from(!was_flaky && record.tally.is_mixed());
-        }
-        if source == Source::Run {
-            self.spent = self.spent.plus(Spent {
-                runs: 1,
-                attempts: attempts.filter(|a| is_run(a.outcome.kind())).count() as u64,
-                time: observation.duration,
-            });
-        }
-        self.progress.ran(self.spent, self.n_flaky);
-    }
-}
-
-fn keep_failures(records: &mut [Record], world: &EngineWorld) {
-    for (test, failures) in world.failures() {
-        records[test.get()].failures = failures
-            .iter()
-            .map(|attempt| FailedAttempt {
-                run: attempt.run,
-                outcome: attempt.outcome.kind(),
-                failure: Failure {
-                    message: attempt.failure.message.clone(),
-                    text: attempt.failure.text.clone(),
-                },
-            })
-            .collect();
-    }
-}
-
-fn exhibit(
-    suite: &Suite,
-    finding: Finding,
+fn exhibits(
+    suite: &Rc<Suite>,
+    found: &Found,
     records: &[Record],
     runner: &dyn PlainRunner,
-) -> Exhibit {
-    let failures = &records[finding.test.get()].failures;
-    Exhibit {
-        reproduce: cold::commands(suite, &finding, runner),
-        // A plain runner that cannot be run confirms nothing.
-        cold_confirmed: cold::confirm(suite, &finding, runner).ok().flatten(),
-        failure: failures.first().map(|attempt| attempt.failure.clone()),
-        state: Vec::new(),
-        finding,
+    warnings: &mut Vec<Warning>,
+) -> Vec<Exhibit> {
+    let mut exhibits = Vec::new();
+    for finding in &found.findings {
+        let cold_confirmed = cold::confirm(suite, finding, runner).unwrap_or_else(|reason| {
+            let warning = Warning::PlainNotRun { reason };
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+            None
+        });
+        let failures = &records[finding.test.get()].failures;
+        exhibits.push(Exhibit {
+            reproduce: cold::commands(suite, finding, runner),
+            cold_confirmed,
+            failure: failures.first().map(|attempt| attempt.failure.clone()),
+            state: Vec::new(),
+            finding: finding.clone(),
+        });
     }
+    exhibits
 }

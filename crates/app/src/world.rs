@@ -2,36 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use unflake_engine::{Ending, Engine, EngineError, Event, Failure, Isolation, SubmitError};
-use unflake_model::{Experiment, Observation, Outcome, OutcomeKind, RunId, TestIndex};
+use unflake_engine::{
+    Change, Ending, Engine, EngineError, Event, Isolation, SubmitError, Watching,
+};
+use unflake_model::{Evidence, Experiment, Observation, RunId, TestIndex};
+use unflake_report::Failure;
 
-use crate::drive::{Happening, World};
+use crate::drive::{Answer, FailedAttempt, Happening, World};
 
-/// Failures kept of one test; the rest are counted only.
-const FAILURES_MAX: usize = 10;
-
-/// A failed attempt with what was said about it.
-#[derive(Clone, Debug)]
-pub struct FailedAttempt {
-    /// In which run.
-    pub run: RunId,
-    /// Which test.
-    pub test: TestIndex,
-    /// Which attempt of it in that run, from 0.
-    pub attempt: usize,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What it said.
-    pub failure: Failure,
-}
+/// Runs in a row that could not be started, after which we give up: once may be chance.
+const NOT_STARTED_MAX: usize = 3;
 
 /// The engine, and what it has said so far beyond the observations.
 pub struct EngineWorld {
     engine: Engine,
     jobs: usize,
     under_way: BTreeMap<RunId, Vec<FailedAttempt>>,
+    /// What tests of the watched run under way left changed.
+    changes: Vec<(TestIndex, Change)>,
     ended: Option<Ended>,
-    kept: BTreeMap<TestIndex, Vec<FailedAttempt>>,
+    n_not_started: usize,
     error: Option<WorldError>,
 }
 
@@ -42,21 +32,18 @@ pub struct Ended {
     pub ending: Ending,
     /// Which levels of isolation held.
     pub isolation: Isolation,
-    /// The attempts that failed in it.
+    /// What its failed attempts said.
     pub failures: Vec<FailedAttempt>,
+    /// What its tests left changed, if it was watched.
+    pub changes: Vec<(TestIndex, Change)>,
 }
 
 impl EngineWorld {
     /// Lets this engine answer, at most `jobs` experiments at once.
     pub fn new(engine: Engine, jobs: usize) -> Self {
-        Self {
-            engine,
-            jobs,
-            under_way: BTreeMap::new(),
-            ended: None,
-            kept: BTreeMap::new(),
-            error: None,
-        }
+        let under_way = BTreeMap::new();
+        let changes = Vec::new();
+        Self { engine, jobs, under_way, changes, ended: None, n_not_started: 0, error: None }
     }
 
     /// The engine.
@@ -74,35 +61,45 @@ impl EngineWorld {
         self.ended.as_ref()
     }
 
-    /// The first failures of each test.
-    pub fn failures(&self) -> &BTreeMap<TestIndex, Vec<FailedAttempt>> {
-        &self.kept
-    }
-
     /// Runs one experiment to its end.
     pub fn run(&mut self, experiment: &Experiment) -> Result<Observation, Stopped> {
         self.submit(experiment);
         match self.next() {
-            Happening::Ended(observation) => Ok(observation),
+            Happening::Ended(answer) => Ok(answer.observation),
             Happening::Interrupted => Err(Stopped),
         }
     }
 
-    fn ended(
+    /// Runs one experiment to its end, and looks at the state its tests leave behind.
+    pub fn run_watched(
         &mut self,
-        observation: Observation,
-        ending: Ending,
-        isolation: Isolation,
-    ) -> Observation {
-        let failures = self.under_way.remove(&observation.run).unwrap_or_default();
-        for failure in &failures {
-            let kept = self.kept.entry(failure.test).or_default();
-            if kept.len() < FAILURES_MAX {
-                kept.push(failure.clone());
-            }
+        experiment: &Experiment,
+        watching: Watching,
+    ) -> Result<Observation, Stopped> {
+        self.changes.clear();
+        self.under_way.insert(experiment.run, Vec::new());
+        if let Err(error) = self.engine.submit_watched(experiment, watching) {
+            self.error = Some(WorldError::Submit(error));
         }
-        self.ended = Some(Ended { ending, isolation, failures });
-        observation
+        match self.next() {
+            Happening::Ended(answer) => Ok(answer.observation),
+            Happening::Interrupted => Err(Stopped),
+        }
+    }
+
+    fn ended(&mut self, observation: Observation, ending: Ending, isolation: Isolation) -> Answer {
+        let failures = self.under_way.remove(&observation.run).unwrap_or_default();
+        if let Ending::NotStarted { why, .. } = &ending {
+            self.n_not_started += 1;
+            if NOT_STARTED_MAX <= self.n_not_started {
+                self.error = Some(WorldError::NotStarted { why: why.clone() });
+            }
+        } else {
+            self.n_not_started = 0;
+        }
+        let changes = std::mem::take(&mut self.changes);
+        self.ended = Some(Ended { ending, isolation, failures: failures.clone(), changes });
+        Answer { observation, failures }
     }
 }
 
@@ -115,6 +112,12 @@ pub enum WorldError {
     /// Something it needs does not work.
     #[error(transparent)]
     Engine(EngineError),
+    /// No process can be brought up any more.
+    #[error("{NOT_STARTED_MAX} runs in a row could not be started: {why}")]
+    NotStarted {
+        /// Why the last one could not.
+        why: String,
+    },
 }
 
 /// The user interrupted, or the engine gave up.
@@ -140,14 +143,14 @@ impl World for EngineWorld {
                 Ok(Event::RunEnded { observation, ending, isolation }) => {
                     return Happening::Ended(self.ended(observation, ending, isolation));
                 }
-                Ok(Event::TestEnded { run, test, attempt, outcome, failure, .. }) => {
-                    let is_failure = !matches!(
-                        outcome.kind(),
-                        OutcomeKind::Passed | OutcomeKind::Skipped | OutcomeKind::NotRun
-                    );
+                Ok(Event::TestEnded { run, test, attempt, outcome, failure, changes, .. }) => {
+                    self.changes.extend(changes.into_iter().map(|change| (test, change)));
+                    let is_failure = outcome.evidence() == Some(Evidence::Fail);
                     if let (true, Some(failures)) = (is_failure, self.under_way.get_mut(&run)) {
-                        let failure = failure.unwrap_or_default();
-                        failures.push(FailedAttempt { run, test, attempt, outcome, failure });
+                        let said = failure.unwrap_or_default();
+                        let failure = Failure { message: said.message, text: said.text };
+                        let outcome = outcome.kind();
+                        failures.push(FailedAttempt { test, attempt, outcome, failure });
                     }
                 }
                 Ok(Event::RunPutBack { run }) => {
@@ -155,7 +158,10 @@ impl World for EngineWorld {
                 }
                 Ok(Event::Interrupted | Event::Idle) => return self.give_up(),
                 Ok(
-                    Event::RunStarted { .. } | Event::TestStarted { .. } | Event::AgentDied { .. },
+                    Event::RunStarted { .. }
+                    | Event::TestStarted { .. }
+                    | Event::Restored { .. }
+                    | Event::AgentDied { .. },
                 ) => {}
                 Err(error) => self.error = Some(WorldError::Engine(error)),
             }

@@ -6,6 +6,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use unflake_orders::Strategy;
 
+use crate::commands::doctor::DoctorArgs;
+use crate::commands::init::InitArgs;
+use crate::history_args::HistoryArgs;
+use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, WhyArgs};
 
 const ABOUT: &str = "Finds flaky tests, says of what kind they are and on what they depend";
@@ -26,8 +30,10 @@ which tests run:
   class-compatible  an order that keeps every class together
 
 `unflake detect` finds the flaky tests of a pytest or unittest project, and `unflake why` looks \
-into one test; nothing is to be configured, and nothing is installed into the project. `unflake \
-orders` says which orders to run, for any other runner.";
+into one test; nothing is to be configured, and nothing is installed into the project. What they \
+run is recorded as they go: a campaign that was cut off goes on with the same command, `unflake \
+history` shows what happened, `unflake replay` runs one run again. `unflake orders` says which \
+orders to run, for any other runner.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +43,12 @@ Examples:
       those of a part of it, found within a minute, for a program
   unflake why 'tests/test_cart.py::test_total'
       of what kind one test is, on what it depends, and how to reproduce it
+  unflake run
+      the tests once, as in continuous integration, with what is known about those that fail
+  unflake history 'tests/test_cart.py::test_total'
+      how one test fared in all campaigns, and what its failures said
+  unflake replay 3f2a91/7 --times 10
+      run 7 of campaign 3f2a91 again, ten times, exactly as it was
   unflake orders --strategy tuscan --tests 4
       every test directly after every other one, in as few orders as possible
   unflake orders --strategy pairs --suite suite.toml
@@ -49,7 +61,7 @@ Examples:
 
 Exit codes:
   0  done; nothing flaky was found
-  1  flaky tests were found
+  1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay)
   2  the command line, or a file it names, makes no sense
   3  the tests could not be run
   4  the budget ended, or you stopped it, before there was a verdict
@@ -72,6 +84,16 @@ pub(crate) enum Command {
     Detect(DetectArgs),
     /// Say of one test whether it is flaky, of what kind, and on what it depends
     Why(WhyArgs),
+    /// Run the tests once, and say what is known about those that fail
+    Run(RunArgs),
+    /// Run one run of the history again, exactly, and say whether it ends as it did
+    Replay(ReplayArgs),
+    /// List earlier campaigns, what they found, and how a test fared in them
+    History(HistoryArgs),
+    /// Say what there is to run the tests with, and what is missing
+    Doctor(DoctorArgs),
+    /// Write a file of settings, unflake.toml, with every setting explained
+    Init(InitArgs),
     /// Print orders to run, which pairs of tests they cover, and what they cost
     Orders(OrdersArgs),
     /// Print a script that completes commands and options in your shell

@@ -16,6 +16,9 @@ pub(crate) const UNDECIDED: u8 = 4;
 /// The output could not be written.
 pub(crate) const OUTPUT: u8 = 5;
 
+/// Lines shown of what a runner said when it could not start.
+const COMPLAINT_LINES_MAX: usize = 20;
+
 /// Why a command could not do what was asked for.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -44,6 +47,14 @@ impl Failure {
     /// Bad input, with the advice for it.
     pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Input { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Input { hint, .. } | Self::NotRun { hint, .. } => hint.as_deref(),
+            Self::Output(_) => None,
+        }
     }
 }
 
@@ -80,6 +91,15 @@ pub(crate) fn usage(message: &clap::Error) -> ExitCode {
         _ if is_wrong => USAGE.into(),
         _ => SUCCESS.into(),
     }
+}
+
+/// What somebody else said, below our own words and apart from them. Its end says most.
+pub(crate) fn indented(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let n_left_out = lines.len().saturating_sub(COMPLAINT_LINES_MAX);
+    let left_out = (0 < n_left_out).then(|| format!("\n  … {n_left_out} lines above"));
+    let shown = lines[n_left_out..].iter().map(|line| format!("\n  {}", line.trim_end()));
+    left_out.into_iter().chain(shown).collect()
 }
 
 /// Writes to stderr; if even that is gone, there is nobody left to tell.

@@ -1,37 +1,75 @@
 //! The command line of unflake.
 //!
-//! Three steps: arguments (what was typed, [`args`]), the command that resolves and runs them
+//! Three steps: arguments (what was typed, [`args`], or settled for the project, [`config`]), the command that resolves and runs them
 //! ([`commands`]), and how it ended ([`exit`]). Data goes to stdout, everything else to stderr.
 //!
 //! To add a command: a variant in [`args::Command`], a file in `commands/`, an arm in [`run`].
 
 mod args;
 mod commands;
+mod config;
 mod exit;
+mod history_args;
 mod orders_file;
 mod printer;
 mod progress;
+mod run_args;
+mod running;
+mod store_args;
 mod study_args;
 mod suite_file;
+mod when;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Args, Command};
+use config::Config;
 use exit::Failure;
+use running::here;
 
 fn main() -> ExitCode {
-    match Args::try_parse() {
+    // What is typed wrong is told before what is written wrong.
+    let typed = match Args::command().try_get_matches() {
+        Ok(typed) => typed,
+        Err(message) => return exit::usage(&message),
+    };
+    let command = match settled(typed.subcommand_name().unwrap_or_default()) {
+        Ok(command) => command,
+        Err(failure) => return exit::code(Err(failure)),
+    };
+    let parsed = command.try_get_matches().and_then(|matches| Args::from_arg_matches(&matches));
+    match parsed {
         Ok(args) => exit::code(run(args.command)),
         Err(message) => exit::usage(&message),
     }
+}
+
+/// The command line, with what the project has settled for this command as defaults.
+fn settled(name: &str) -> Result<clap::Command, Failure> {
+    let command = Args::command();
+    if !command.find_subcommand(name).is_some_and(Config::concerns) {
+        return Ok(command);
+    }
+    Ok(match Config::of_project(&here()?)? {
+        Some(config) if std::env::var_os("UNFLAKE_STORE").is_some() => {
+            config.without("store").as_defaults(command)
+        }
+        Some(config) => config.as_defaults(command),
+        None => command,
+    })
 }
 
 fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Detect(args) => commands::study::detect(&args),
         Command::Why(args) => commands::study::why(&args),
+        Command::History(args) => commands::history::run(&args).map(|()| exit::SUCCESS),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),
         Command::Orders(args) => commands::orders::run(&args).map(|()| exit::SUCCESS),
         Command::Completions(args) => commands::completions::run(&args).map(|()| exit::SUCCESS),
     }

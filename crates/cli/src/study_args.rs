@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::store_args::KeepArgs;
+
 /// Options of `unflake detect`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DetectArgs {
@@ -68,6 +70,9 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
 
+    #[command(flatten)]
+    pub keep: KeepArgs,
+
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: StudyFormat,
@@ -119,7 +124,7 @@ pub(crate) enum StudyFormat {
 }
 
 /// A span such as `90s`, `5m`, `1h` or plain seconds.
-fn span(text: &str) -> Result<Duration, String> {
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let (digits, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => text.split_at(at),
         None => (text, "s"),
@@ -129,7 +134,8 @@ fn span(text: &str) -> Result<Duration, String> {
         "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("unknown unit `{unit}`; give ms, s, m or h")),
+        "d" => 86400.0,
+        _ => return Err(format!("unknown unit `{unit}`; give ms, s, m, h or d")),
     };
     let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is no number"))?;
     Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
@@ -146,6 +152,7 @@ mod tests {
         assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(span("2"), Ok(Duration::from_secs(2)));
         assert_eq!(span("1h"), Ok(Duration::from_hours(1)));
+        assert_eq!(span("30d"), Ok(Duration::from_hours(30 * 24)));
         for text in ["", "x", "1y", "-3s", "1e400s"] {
             assert!(span(text).is_err(), "{text}");
         }

@@ -152,7 +152,7 @@ fn checked(test: &Test) -> Result<(TestId, Duration), String> {
 }
 
 /// Line and column, both from 1, of a byte.
-fn place(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = 1 + before.matches('\n').count();

@@ -219,14 +219,21 @@ fn help_teaches_the_words_and_lists_the_commands() {
       class-compatible  an order that keeps every class together
 
     `unflake detect` finds the flaky tests of a pytest or unittest project, and `unflake why` looks into
-    one test; nothing is to be configured, and nothing is installed into the project. `unflake orders`
-    says which orders to run, for any other runner.
+    one test; nothing is to be configured, and nothing is installed into the project. What they run is
+    recorded as they go: a campaign that was cut off goes on with the same command, `unflake history`
+    shows what happened, `unflake replay` runs one run again. `unflake orders` says which orders to run,
+    for any other runner.
 
     Usage: unflake <COMMAND>
 
     Commands:
       detect       Find the flaky tests of a project, of what kind they are and on what they depend
       why          Say of one test whether it is flaky, of what kind, and on what it depends
+      run          Run the tests once, and say what is known about those that fail
+      replay       Run one run of the history again, exactly, and say whether it ends as it did
+      history      List earlier campaigns, what they found, and how a test fared in them
+      doctor       Say what there is to run the tests with, and what is missing
+      init         Write a file of settings, unflake.toml, with every setting explained
       orders       Print orders to run, which pairs of tests they cover, and what they cost
       completions  Print a script that completes commands and options in your shell
 
@@ -244,6 +251,12 @@ fn help_teaches_the_words_and_lists_the_commands() {
           those of a part of it, found within a minute, for a program
       unflake why 'tests/test_cart.py::test_total'
           of what kind one test is, on what it depends, and how to reproduce it
+      unflake run
+          the tests once, as in continuous integration, with what is known about those that fail
+      unflake history 'tests/test_cart.py::test_total'
+          how one test fared in all campaigns, and what its failures said
+      unflake replay 3f2a91/7 --times 10
+          run 7 of campaign 3f2a91 again, ten times, exactly as it was
       unflake orders --strategy tuscan --tests 4
           every test directly after every other one, in as few orders as possible
       unflake orders --strategy pairs --suite suite.toml
@@ -256,7 +269,7 @@ fn help_teaches_the_words_and_lists_the_commands() {
 
     Exit codes:
       0  done; nothing flaky was found
-      1  flaky tests were found
+      1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay)
       2  the command line, or a file it names, makes no sense
       3  the tests could not be run
       4  the budget ended, or you stopped it, before there was a verdict

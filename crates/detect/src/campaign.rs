@@ -420,6 +420,7 @@ fn finding(lab: &Lab, test: TestIndex, verdict: Verdict, confirmed: Confirmed) -
         passed_in: record.passed_in,
         failed_in: record.failed_in,
         dependencies: Dependencies::default(),
+        is_complete: is_confirmed,
         contrast: None,
         questions: lab.n_questions(),
         spent: lab.spent(),

@@ -62,6 +62,7 @@ struct Notes {
     confirmed: bool,
     difference: Option<f64>,
     is_open: bool,
+    is_complete: bool,
 }
 
 /// Finds out about one test. Never fails: what the budget does not cover is missing or not
@@ -69,11 +70,13 @@ struct Notes {
 pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
     lab.watch(target);
     let mut notes = Notes::default();
-    if deterministic(&lab, target, depth, &mut notes).await == Err(Stop::Contradiction) {
+    let mut ended = deterministic(&lab, target, depth, &mut notes).await;
+    if ended == Err(Stop::Contradiction) {
         notes = Notes::default();
-        // Out of budget or not: the verdict below rests on what the ledger holds.
-        let _ = noisy(&lab, target, depth, &mut notes).await;
+        ended = noisy(&lab, target, depth, &mut notes).await;
     }
+    // Out of budget or not: the verdict rests on what the ledger holds.
+    notes.is_complete = ended.is_ok() && depth != Depth::Kind;
     finding(&lab, target, notes)
 }
 
@@ -100,6 +103,7 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
         tally: record.tally,
         passed_in: record.passed_in,
         failed_in: record.failed_in,
+        is_complete: notes.is_complete,
         dependencies: notes.roles.into_dependencies(),
         contrast,
         questions: lab.n_questions(),
@@ -138,16 +142,20 @@ async fn deterministic(
 
 /// Whether tours found what is asked for; confirms one group if they did.
 async fn is_toured(oracle: &Oracle, depth: Depth, notes: &mut Notes) -> Result<bool, Stop> {
-    let mut roles = notes.roles.clone();
-    let toured = search_by_tours(oracle, depth, &mut roles).await?;
-    let Some(group) = roles.groups.first().cloned() else {
+    let before = notes.roles.clone();
+    let toured = search_by_tours(oracle, depth, &mut notes.roles).await?;
+    let Some(group) = notes.roles.groups.first().cloned() else {
+        if toured == Toured::Puzzled {
+            // What comes and goes without a cause is chance: cheapest to see alone.
+            oracle.ask_at_least(&[], GROUP_CONFIRMED).await?;
+        }
         return Ok(false);
     };
     confirm(oracle, &group).await?;
-    if toured == Toured::GaveUp {
+    if toured != Toured::Complete {
+        notes.roles = before;
         return Ok(false);
     }
-    notes.roles = roles;
     notes.confirmed = true;
     for culprit in group {
         oracle.lab().add_culprit(culprit);

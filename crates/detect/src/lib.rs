@@ -33,6 +33,7 @@ pub mod ledger;
 pub mod oracle;
 mod roles;
 pub mod search;
+pub mod subset;
 mod tour;
 
 pub use lab::{Inquiry, Lab, OutOfBudget, Urgency};

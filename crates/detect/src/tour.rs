@@ -32,11 +32,14 @@ const ROUNDS_MAX: usize = 2 * GROUPS_MAX;
 /// The shortest stretch: below, starting a process costs more than its tests.
 const STRIDE_MIN: usize = 4;
 
-/// Tours are made if the target takes less than this share of their time.
-const TARGET_SHARE_MAX: u32 = 4;
+/// Trying the target may take this part of the time of a tour.
+const TARGET_SHARE: u32 = 4;
+
+/// A tour with fewer stops says too little.
+const STOPS_MIN: usize = 16;
 
 /// How long the target may take where nothing is known about the others.
-const TARGET_TIME_MAX: Duration = Duration::from_millis(50);
+const TARGET_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// Whether tours found everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +47,9 @@ pub(crate) enum Toured {
     /// What is known explains all that was seen.
     Complete,
     /// Something remains that groups and cleaners do not explain.
-    GaveUp,
+    Puzzled,
+    /// No tours could be made, or they were not worth it.
+    NotMade,
 }
 
 /// A way through tests, and what happened to the target on it.
@@ -78,40 +83,45 @@ pub(crate) async fn search_by_tours(
     roles: &mut Roles,
 ) -> Result<Toured, Stop> {
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), &BTreeSet::new());
-    let stride = stride(forwards.len());
-    if forwards.len() <= stride || !is_worth_it(oracle, &forwards, stride) {
-        return Ok(Toured::GaveUp);
-    }
+    let Some(stride) = stride(oracle, &forwards) else {
+        return Ok(Toured::NotMade);
+    };
     let both = try_join(tour(oracle, forwards, stride), tour(oracle, backwards, stride)).await?;
     let (Some(first), Some(second)) = both else {
-        return Ok(Toured::GaveUp);
+        return Ok(Toured::NotMade);
     };
     let mut tours = Tours { oracle, stride, known: vec![first, second], heals: false };
     if depth == Depth::Kind {
-        let is_solved = match tours.riddle(roles) {
-            Some(riddle) => tours.solve(riddle, roles).await?,
-            None => false,
+        let Some(riddle) = tours.riddle(roles) else {
+            return Ok(Toured::NotMade);
         };
-        return Ok(if is_solved { Toured::Complete } else { Toured::GaveUp });
+        let is_solved = tours.solve(riddle, roles).await?;
+        return Ok(if is_solved { Toured::Complete } else { Toured::Puzzled });
     }
     tours.search(roles).await
 }
 
-/// About the fourth part of the root: what a longer stretch saves on the way, its search costs.
-fn stride(n_tests: usize) -> usize {
-    (n_tests.isqrt() / 4).max(STRIDE_MIN)
-}
-
-/// Trying the target all the time must not be what takes the time.
-fn is_worth_it(oracle: &Oracle, tests: &[TestIndex], stride: usize) -> bool {
+/// After how many tests to try the target: about the fourth part of the root, because what a longer
+/// stretch saves on the way, its search costs; and less often if the target takes long. `None` if
+/// tours are not worth it.
+fn stride(oracle: &Oracle, tests: &[TestIndex]) -> Option<usize> {
     let suite = oracle.lab().suite();
-    let n_stops = u32::try_from(tests.len() / stride).unwrap_or(u32::MAX);
+    let stride = (tests.len().isqrt() / 4).max(STRIDE_MIN);
     let others: Duration = tests.iter().map(|test| suite.duration(*test)).sum();
+    let target = suite.duration(oracle.target());
     if others.is_zero() {
         let Spent { runs, time, .. } = oracle.lab().spent();
-        return time / u32::try_from(runs).unwrap_or(u32::MAX).max(1) < TARGET_TIME_MAX;
+        let mean = time / u32::try_from(runs).unwrap_or(u32::MAX).max(1);
+        return (mean < TARGET_TIME_MAX && stride < tests.len()).then_some(stride);
     }
-    suite.duration(oracle.target()) * n_stops * TARGET_SHARE_MAX < others
+    let n_affordable = |share: Duration| {
+        let n = share.as_nanos() / target.as_nanos().max(1);
+        usize::try_from(n).unwrap_or(usize::MAX)
+    };
+    let n_stops = n_affordable(others / TARGET_SHARE).max(STOPS_MIN);
+    let stride = stride.max(tests.len().div_ceil(n_stops));
+    let is_worth_it = STOPS_MIN <= n_affordable(others) && stride < tests.len();
+    is_worth_it.then_some(stride)
 }
 
 /// Makes a tour; nothing if it was cut short, or the target did not speak at every stop.
@@ -155,14 +165,14 @@ impl Tours<'_> {
         for _ in 0..ROUNDS_MAX {
             if let Some(riddle) = self.riddle(roles) {
                 if !self.solve(riddle, roles).await? {
-                    return Ok(Toured::GaveUp);
+                    return Ok(Toured::Puzzled);
                 }
                 continue;
             }
             let unseen = self.not_seen_to_be_innocent(roles);
             if !unseen.is_empty() {
                 let Some(tour) = tour(self.oracle, unseen, self.stride).await? else {
-                    return Ok(Toured::GaveUp);
+                    return Ok(Toured::Puzzled);
                 };
                 self.known.push(tour);
                 continue;
@@ -173,7 +183,7 @@ impl Tours<'_> {
                 return Ok(Toured::Complete);
             }
         }
-        Ok(Toured::GaveUp)
+        Ok(Toured::Puzzled)
     }
 
     /// At each stop of a tour the group, by number, that should have the effect there.

@@ -25,6 +25,7 @@ fn finding(test: usize, dependencies: Dependencies) -> Finding {
         passed_in: None,
         failed_in: None,
         dependencies,
+        is_complete: true,
         contrast: None,
         questions: 0,
         spent: Spent::default(),

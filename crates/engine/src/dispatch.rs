@@ -76,6 +76,7 @@ impl Engine {
         let repetition = if is_twice { Repetition::Once } else { experiment.repetition };
         let tests = repetition.attempts(&experiment.order);
         let order = tests.into_iter().filter_map(|test| self.roster.place(test)).collect();
+        let watching = self.watching.get(&experiment.run);
         let message = ToAgent::Run(Run {
             run: ticket,
             order,
@@ -83,6 +84,8 @@ impl Engine {
             isolation: self.launch.isolation.clone(),
             scratch: scratch.to_string_lossy().into_owned(),
             in_place: is_cold,
+            watch: watching.map(|watching| watching.kinds.clone()),
+            restore: watching.and_then(|watching| watching.restore.clone()),
         });
         let now = self.clock.now();
         let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };

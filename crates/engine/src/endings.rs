@@ -54,6 +54,7 @@ impl Engine {
         self.n_deaths = 0;
         let observation = running.observation(self.clock.now());
         let isolation = std::mem::take(&mut running.isolation);
+        self.watching.remove(&observation.run);
         self.ready.push_back(Event::RunEnded { observation, ending, isolation });
         self.retire(ticket, &running);
     }
@@ -92,6 +93,7 @@ impl Engine {
             duration: Duration::ZERO,
         };
         let isolation = Isolation::default();
+        self.watching.remove(&observation.run);
         self.ready.push_back(Event::RunEnded { observation, ending, isolation });
     }
 
@@ -202,5 +204,6 @@ pub(crate) fn ended(run: RunId, blame: Blame, message: String, text: String) -> 
         outcome: blame.outcome,
         duration: blame.duration,
         failure: Some(Failure { message, text, ..Failure::default() }),
+        changes: Vec::new(),
     }
 }

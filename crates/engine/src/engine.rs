@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use unflake_model::{Environment, Experiment, Suite, TestId};
+use unflake_model::{Environment, Experiment, RunId, Suite, TestId};
 use unflake_wire::{Collected, Level};
 
 use crate::agent::{Agent, Purpose, Stage};
 use crate::clock::Clock;
 use crate::endings::ended;
 use crate::error::{EngineError, StartError, StartErrorKind, SubmitError};
-use crate::event::Event;
+use crate::event::{Event, Watching};
 use crate::inbox::{AgentId, ConnectionId, Inbox};
 use crate::interrupt::{Interrupt, Watch};
 use crate::launch::{GRACE, Launch, Start};
@@ -65,6 +65,7 @@ pub struct Engine {
     /// The agent that runs are forked from.
     pub(crate) server: Option<AgentId>,
     pub(crate) waiting: VecDeque<Waiting>,
+    pub(crate) watching: BTreeMap<RunId, Watching>,
     pub(crate) running: BTreeMap<Ticket, Running>,
     pub(crate) callers: BTreeMap<ConnectionId, Caller>,
     pub(crate) ready: VecDeque<Event>,
@@ -104,6 +105,7 @@ impl Engine {
             roster: Roster::default(),
             server: None,
             waiting: VecDeque::new(),
+            watching: BTreeMap::new(),
             running: BTreeMap::new(),
             callers: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -200,6 +202,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Asks for a run, and for a look at the state its tests leave behind.
+    pub fn submit_watched(
+        &mut self,
+        experiment: &Experiment,
+        watching: Watching,
+    ) -> Result<(), SubmitError> {
+        self.submit(experiment)?;
+        self.watching.insert(experiment.run, watching);
+        Ok(())
+    }
+
     fn pending(&self) -> impl Iterator<Item = &Experiment> {
         let starting = self.agents.values().filter_map(|agent| match &agent.purpose {
             Purpose::Run(experiment) => Some(&**experiment),
@@ -235,6 +248,7 @@ impl Engine {
     /// Forgets every run that waits or is under way, and kills what is running. No event follows.
     pub fn kill_all(&mut self) {
         self.waiting.clear();
+        self.watching.clear();
         self.ready.clear();
         for ticket in self.running.keys().copied().collect::<Vec<_>>() {
             // One that nobody has heard of yet is killed when it is.

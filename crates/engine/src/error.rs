@@ -77,14 +77,31 @@ pub enum StartErrorKind {
 }
 
 impl StartError {
+    /// What was said about it, in full.
+    pub fn complaint(&self) -> Option<String> {
+        let said = match &self.kind {
+            StartErrorKind::Failed { text, .. } => text.clone(),
+            StartErrorKind::NothingCollected { errors } => {
+                let parts = errors.iter().map(|(place, text)| format!("{place}\n{text}"));
+                parts.collect::<Vec<_>>().join("\n")
+            }
+            StartErrorKind::Died(_) | StartErrorKind::TimedOut { .. } => self.stderr.clone(),
+            _ => String::new(),
+        };
+        (!said.trim().is_empty()).then_some(said)
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match &self.kind {
-            StartErrorKind::Interpreter(_) => {
+            StartErrorKind::Interpreter(_) | StartErrorKind::Died(_) => {
                 Some("name the interpreter of the project with `--python`".to_owned())
             }
             StartErrorKind::Folder(_) => {
                 Some("set TMPDIR to a short path with room, where you may write".to_owned())
+            }
+            StartErrorKind::Failed { .. } => {
+                Some("if the project needs another interpreter, name it with `--python`".to_owned())
             }
             StartErrorKind::TimedOut { .. } => {
                 Some("name fewer paths, or give it more time".to_owned())
@@ -140,6 +157,6 @@ pub enum EngineError {
         stderr: String,
     },
     /// No folder, process or thread could be made for a run.
-    #[error("cannot prepare a run: {0}")]
+    #[error("cannot prepare a run")]
     Io(#[from] io::Error),
 }

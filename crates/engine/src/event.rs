@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use unflake_model::{Observation, Outcome, RunId, TestIndex};
-use unflake_wire::{Level, Refused};
+use unflake_wire::{Change, Level, Refused, Restore, Restored};
 
 use crate::process::Exit;
 
@@ -40,6 +40,15 @@ pub enum Event {
         duration: Duration,
         /// What it had to say; a skipped test, why.
         failure: Option<Failure>,
+        /// What it left otherwise than it found it, in a watched run.
+        changes: Vec<Change>,
+    },
+    /// State was put back in a run that was to do so.
+    Restored {
+        /// The run.
+        run: RunId,
+        /// What was put back, and what could not be.
+        restored: Restored,
     },
     /// A run is over.
     RunEnded {
@@ -80,6 +89,15 @@ pub struct Failure {
     pub stdout: String,
     /// What the test wrote to standard error.
     pub stderr: String,
+}
+
+/// What to look at in a run beyond how its tests end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watching {
+    /// Kinds of state to watch.
+    pub kinds: Vec<String>,
+    /// State to put back on the way.
+    pub restore: Option<Restore>,
 }
 
 /// How a run came to its end.

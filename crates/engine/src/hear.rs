@@ -114,6 +114,7 @@ impl Engine {
             | FromAgent::Isolated { .. }
             | FromAgent::Start { .. }
             | FromAgent::End(_)
+            | FromAgent::Restored(_)
             | FromAgent::Done {} => (),
         }
     }
@@ -171,6 +172,10 @@ impl Engine {
                 }
             }
             FromAgent::End(end) => self.hear_end(ticket, end),
+            FromAgent::Restored(restored) => {
+                let run = running.experiment.run;
+                self.ready.push_back(Event::Restored { run, restored });
+            }
             FromAgent::Done {} => {
                 running.progress.done();
                 self.finish_if_over(ticket);
@@ -184,7 +189,8 @@ impl Engine {
         }
     }
 
-    fn hear_end(&mut self, ticket: Ticket, end: End) {
+    fn hear_end(&mut self, ticket: Ticket, mut end: End) {
+        let changes = std::mem::take(&mut end.changes);
         let Some(running) = self.running.get_mut(&ticket) else { return };
         let Some((place, outcome, duration)) = running.progress.ended(&end) else { return };
         self.ready.push_back(Event::TestEnded {
@@ -194,6 +200,7 @@ impl Engine {
             outcome,
             duration,
             failure: progress::failure(end),
+            changes,
         });
         self.finish_if_over(ticket);
     }

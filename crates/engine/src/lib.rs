@@ -49,8 +49,12 @@ mod workshop;
 
 pub use engine::Engine;
 pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
-pub use event::{Ending, Event, Failure, Isolation};
+pub use event::{Ending, Event, Failure, Isolation, Watching};
 pub use interrupt::Interrupt;
 pub use launch::{AgentFiles, GRACE, Launch, Start};
 pub use roster::SetAside;
-pub use unflake_wire::{Collected, CollectedTest, CollectionError, Level, Refused};
+pub use unflake_wire::{
+    Change, Collected, CollectedTest, CollectionError, Level, NotRestored, Refused, Restore,
+    Restored,
+};
+pub use workshop::{PrivateFolder, private_folder};

@@ -199,6 +199,8 @@ mod tests {
             text: None,
             stdout: None,
             stderr: None,
+            changes: Vec::new(),
+            more: 0,
         }
     }
 

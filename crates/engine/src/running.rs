@@ -300,6 +300,8 @@ mod tests {
             text: None,
             stdout: None,
             stderr: None,
+            changes: Vec::new(),
+            more: 0,
         }
     }
 

@@ -2,26 +2,31 @@
 //!
 //! Private (0700), short (the path of a socket has 108 bytes), and gone afterwards. Scratch folders
 //! are removed by a thread of their own, because a run can leave a gigabyte behind and the next one
-//! should not wait for it.
+//! should not wait for it. What an engine that was killed left behind is removed by the next one
+//! ([`private_folder`]).
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use tempfile::TempDir;
-
 use crate::launch::AgentFiles;
 
 /// The longest folder below which a socket, and those that tests make in theirs, still have room.
 const FOLDER_BYTES_MAX: usize = 48;
 
+/// Locked by whoever a folder belongs to, for as long as it lives, however it dies.
+const LOCK: &str = "lock";
+
+/// The beginning of the names of all our folders.
+const PREFIX: &str = "unflake-";
+
 /// The folder of an engine.
 #[derive(Debug)]
 pub(crate) struct Workshop {
-    folder: Option<TempDir>,
+    folder: Option<PrivateFolder>,
     path: PathBuf,
     rubbish: Option<mpsc::Sender<PathBuf>>,
     janitor: Option<JoinHandle<()>>,
@@ -29,7 +34,7 @@ pub(crate) struct Workshop {
 
 impl Workshop {
     pub(crate) fn new(agent: &AgentFiles) -> io::Result<Self> {
-        let folder = make_folder()?;
+        let folder = private_folder()?;
         // Mounts speak of it by name, so no link may stand in between.
         let path = folder.path().canonicalize()?;
         if path.to_str().is_none() {
@@ -82,20 +87,60 @@ impl Drop for Workshop {
         if let Some(janitor) = self.janitor.take() {
             let _ = janitor.join();
         }
-        if let Some(folder) = self.folder.take() {
-            let path = folder.keep();
-            // There is nobody left to tell; what resists stays in a folder named after us.
-            let _ = remove_tree(&path);
-        }
+        self.folder = None;
     }
 }
 
-fn make_folder() -> io::Result<TempDir> {
+/// A temporary folder that nobody else may read, gone when dropped, or, if we do not live to see
+/// that, when another one is made.
+#[derive(Debug)]
+pub struct PrivateFolder {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl PrivateFolder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        // There is nobody left to tell; what resists stays in a folder named after us.
+        let _ = remove_tree(&self.path);
+    }
+}
+
+/// Makes a private folder, and removes those whose owners were killed.
+pub fn private_folder() -> io::Result<PrivateFolder> {
     let usual = std::env::temp_dir();
     let is_long = FOLDER_BYTES_MAX < usual.as_os_str().len();
     let parent = if is_long { Path::new("/tmp") } else { usual.as_path() };
+    remove_abandoned(parent);
     let private = fs::Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix("unflake-").permissions(private).tempdir_in(parent)
+    let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(parent)?;
+    // Locked before it has the name by which others look for it.
+    let new = folder.path().join("new");
+    let locked = File::create(&new)?;
+    locked.lock()?;
+    fs::rename(new, folder.path().join(LOCK))?;
+    Ok(PrivateFolder { path: folder.keep(), _locked: locked })
+}
+
+/// Removes our folders whose lock nobody holds. One without a lock may be in the making.
+fn remove_abandoned(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        // Somebody else's folder cannot be opened, and is none of our business.
+        let Ok(lock) = File::options().write(true).open(entry.path().join(LOCK)) else { continue };
+        if lock.try_lock().is_ok() {
+            let _ = remove_tree(&entry.path());
+        }
+    }
 }
 
 /// Removes a folder, also where tests (or an overlay) left folders without permissions in it.
@@ -140,6 +185,26 @@ mod tests {
         assert_eq!(fs::read(main).unwrap(), b"pass");
         drop(workshop);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_engine_left_behind_is_removed_and_what_a_live_one_has_is_not() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let folder = parent.path().join(name);
+            fs::create_dir_all(folder.join("1/work")).unwrap();
+            (File::create(folder.join(LOCK)).unwrap(), folder)
+        };
+        let (dead, abandoned) = make("unflake-dead");
+        drop(dead);
+        let (alive, in_use) = make("unflake-alive");
+        alive.lock().unwrap();
+        let (_, foreign) = make("other-dead");
+        let in_the_making = parent.path().join("unflake-making");
+        fs::create_dir(&in_the_making).unwrap();
+        remove_abandoned(parent.path());
+        assert!(!abandoned.exists());
+        assert!(in_use.exists() && foreign.exists() && in_the_making.exists());
     }
 
     #[test]

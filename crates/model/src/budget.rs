@@ -120,6 +120,17 @@ impl Budget {
         }
     }
 
+    /// The same limits, each raised by what was spent before it began.
+    #[must_use]
+    pub fn raised_by(self, spent: Spent) -> Self {
+        Self {
+            runs_max: self.runs_max.map(|max| max.saturating_add(spent.runs)),
+            attempts_max: self.attempts_max.map(|max| max.saturating_add(spent.attempts)),
+            time_max: self.time_max.map(|max| max.saturating_add(spent.time)),
+            confidence: self.confidence,
+        }
+    }
+
     /// How sure answers must be.
     pub fn confidence(&self) -> Confidence {
         self.confidence
@@ -180,5 +191,14 @@ mod tests {
         let spent = |runs| Spent { runs, attempts: 1 << 40, time: Duration::MAX };
         assert_eq!(budget.exceeded_by(spent(2)), None);
         assert_eq!(budget.exceeded_by(spent(3)), Some(Limit::Runs));
+    }
+
+    #[test]
+    fn what_was_spent_before_is_granted_on_top() {
+        let budget = Budget::unlimited(Confidence::USUAL).with_runs(2).unwrap();
+        let before = Spent { runs: 40, attempts: 9, time: Duration::from_secs(1) };
+        let spent = |runs| Spent { runs, ..Spent::default() };
+        assert_eq!(budget.raised_by(before).exceeded_by(spent(42)), None);
+        assert_eq!(budget.raised_by(before).exceeded_by(spent(43)), Some(Limit::Runs));
     }
 }

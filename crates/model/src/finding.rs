@@ -97,6 +97,8 @@ pub struct Finding {
     pub failed_in: Option<RunId>,
     /// What it depends on, as far as it was searched.
     pub dependencies: Dependencies,
+    /// Whether that search came to its end, so that what is not named was looked for.
+    pub is_complete: bool,
     /// The counts a dependency rests on.
     pub contrast: Option<Contrast>,
     /// How many questions of the form "does this prefix have the effect?" were put.

@@ -93,6 +93,17 @@ impl Outcome {
 }
 
 impl OutcomeKind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Passed,
+        Self::Failed,
+        Self::Error,
+        Self::Skipped,
+        Self::TimedOut,
+        Self::Crashed,
+        Self::NotRun,
+    ];
+
     /// What the outcome says about the test, or `None` when it is no evidence at all.
     pub fn evidence(self) -> Option<Evidence> {
         match self {

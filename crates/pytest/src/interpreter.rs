@@ -7,6 +7,10 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use unflake_engine::Interrupt;
+use unflake_engine::process::{CommandLine, Finished, run_to_end};
 
 /// Where the search begins. All of it comes in from outside.
 #[derive(Clone, Debug)]
@@ -63,7 +67,7 @@ pub enum InterpreterSource {
 impl fmt::Display for InterpreterSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Named => f.write_str("named with --python"),
+            Self::Named => f.write_str("as named"),
             Self::VirtualEnv { folder } => write!(f, "from VIRTUAL_ENV, `{}`", folder.display()),
             Self::Found { folder } => {
                 write!(f, "from the environment found in `{}`", folder.display())
@@ -77,7 +81,7 @@ impl fmt::Display for InterpreterSource {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoInterpreter {
     /// What was named does not exist.
-    #[error("`{}` named with --python is not an interpreter: {why}", .program.display())]
+    #[error("`{}` is not an interpreter: {why}", .program.display())]
     Named {
         /// What was named.
         program: PathBuf,
@@ -99,12 +103,18 @@ impl NoInterpreter {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Named { .. } => "give the path of a python, or of a virtual environment",
+            Self::Named { .. } => {
+                "give the path of a python or of a virtual environment, by --python or in \
+                 unflake.toml"
+            }
             Self::VirtualEnv { .. } => "activate another environment, or name one with --python",
             Self::Path => "install Python 3.8 or later, or name an interpreter with --python",
         }
     }
 }
+
+/// How long an interpreter may take to say its version.
+const VERSION_MAX: Duration = Duration::from_mins(1);
 
 /// Names under which projects keep their environment.
 const FOLDERS: [&str; 2] = [".venv", "venv"];
@@ -131,6 +141,22 @@ impl Interpreter {
         let folder = on_path("python3", around).ok_or(NoInterpreter::Path)?;
         let script = beside(&folder.join("python3"), None);
         Ok(Self { program: "python3".into(), source: InterpreterSource::Path, script })
+    }
+
+    /// Which Python it is: `3.11.7`; else why it does not say.
+    pub fn version(&self, current_dir: &Path, interrupt: &Interrupt) -> Result<String, String> {
+        let script = "import platform; print(platform.python_version())";
+        let line = CommandLine {
+            program: self.program.clone(),
+            arguments: vec!["-c".into(), script.into()],
+            current_dir: current_dir.to_owned(),
+            env: Vec::new(),
+        };
+        let said = |finished: Finished| match finished.exit.code {
+            Some(0) if !finished.stdout.trim().is_empty() => Ok(finished.stdout.trim().to_owned()),
+            _ => Err(format!("it does not say its version: {}", finished.exit)),
+        };
+        run_to_end(&line, VERSION_MAX, interrupt).map_err(|error| error.to_string()).and_then(said)
     }
 
     /// The interpreter, as it is typed in this folder.
@@ -177,13 +203,17 @@ fn python_of(folder: &Path) -> Option<PathBuf> {
     is_file(&program).then_some(program)
 }
 
-/// In this folder or one above it, up to the top of the repository.
-fn in_project(current_dir: &Path) -> Option<(PathBuf, PathBuf)> {
+/// This folder and those above it, up to the top of the repository; without one, this alone.
+pub fn folders_of_project(current_dir: &Path) -> impl Iterator<Item = &Path> {
     let n_folders = match current_dir.ancestors().position(|above| above.join(".git").exists()) {
         Some(n_above) => n_above + 1,
         None => 1,
     };
-    let inside = current_dir.ancestors().take(n_folders);
+    current_dir.ancestors().take(n_folders)
+}
+
+fn in_project(current_dir: &Path) -> Option<(PathBuf, PathBuf)> {
+    let inside = folders_of_project(current_dir);
     let mut folders = inside.flat_map(|above| FOLDERS.map(|name| above.join(name)));
     folders.find_map(|folder| python_of(&folder).map(|program| (folder, program)))
 }
@@ -291,10 +321,7 @@ mod tests {
         assert_eq!(error.to_string(), "VIRTUAL_ENV names `/no/such/env`, which has no bin/python");
         around.python = Some("python9".into());
         let error = Interpreter::find(&around).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`python9` named with --python is not an interpreter: it is not on PATH"
-        );
+        assert_eq!(error.to_string(), "`python9` is not an interpreter: it is not on PATH");
         around.python = Some("/no/such/python".into());
         assert!(Interpreter::find(&around).unwrap_err().to_string().ends_with("does not exist"));
         (around.python, around.virtual_env, around.path) = (None, None, None);

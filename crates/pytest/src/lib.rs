@@ -19,7 +19,9 @@ mod project;
 mod shell;
 mod unittest;
 
-pub use interpreter::{Interpreter, InterpreterSource, NoInterpreter, Surroundings};
+pub use interpreter::{
+    Interpreter, InterpreterSource, NoInterpreter, Surroundings, folders_of_project,
+};
 pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
 pub use project::{Limits, Project, Runner};
 pub use shell::quote;

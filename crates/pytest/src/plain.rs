@@ -13,7 +13,8 @@
 //! is `python -m pytest` but for the arguments, which it takes from a list instead of `sys.argv`.
 //! Only tests are named in the file: pytest looks for `-p` before it opens any.
 //!
-//! Before 7.0 pytest cannot be named a test with `::` in its parameter ([`Plain::can_name`]).
+//! Before 7.0 pytest cannot be named a test with `::` in its parameter, and to this day none in a
+//! folder with `[` in its name ([`Plain::can_name`]).
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy, run_to_end};
-use unflake_engine::{Collected, Interrupt};
+use unflake_engine::{Collected, Interrupt, private_folder};
 use unflake_model::Outcome;
 
 use crate::agent_files::agent_files;
@@ -48,6 +49,16 @@ const STARTER: &str = "import sys, pytest; \
     tests = open(sys.argv[1], encoding='utf-8').read().split('\\n'); \
     sys.exit(pytest.main(sys.argv[2:] + tests))";
 
+/// Starts pytest with each test once more at the end, as another item of the same parent, so that
+/// fixtures live as they would for two tests. pytest has an option for that (`--keep-duplicates`),
+/// but no version heeds it for tests that are named. Tried with 6.2 to 9.0.
+const TWICE: &str = "import copy, pytest, sys; \
+    again = lambda item: (vars(new := copy.copy(item)).pop('_obj', 0), \
+    vars(new).pop('_instance', 0), new._initrequest(), new)[-1]; \
+    twice = type('Twice', (), {'pytest_collection_modifyitems': \
+    lambda self, items: items.extend(list(map(again, items)))})(); \
+    sys.exit(pytest.main(sys.argv[1:], plugins=[twice]))";
+
 /// How the runner is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invocation {
@@ -55,6 +66,8 @@ pub enum Invocation {
     Script,
     /// `python -m pytest`, which also finds modules in the working directory.
     Module,
+    /// The same, and each test is run once more in the same process.
+    Twice,
 }
 
 /// The plain runner of a project.
@@ -154,8 +167,8 @@ impl Plain<'_> {
                 words.push(script.typed.to_string_lossy().into_owned());
             }
             _ => {
-                words.extend([typed.to_string_lossy().into_owned(), "-m".to_owned()]);
-                words.push(if self.is_pytest() { "pytest" } else { "unittest" }.to_owned());
+                words.push(typed.to_string_lossy().into_owned());
+                words.extend(self.module().map(str::to_owned));
             }
         }
         let options = self.project.options.iter().map(|option| option.to_string_lossy());
@@ -171,12 +184,25 @@ impl Plain<'_> {
         }
     }
 
+    /// What the interpreter is told to run.
+    fn module(&self) -> [&'static str; 2] {
+        match (self.is_pytest(), self.invocation) {
+            (true, Invocation::Twice) => ["-c", TWICE],
+            (true, _) => ["-m", "pytest"],
+            (false, _) => ["-m", "unittest"],
+        }
+    }
+
     /// Whether the runner can be told to run this test by name.
     pub fn can_name(&self, id: &str) -> bool {
-        let parameter = id.find('[').map_or("", |bracket| &id[bracket..]);
-        !self.is_pytest()
-            || !parameter.contains("::")
-            || WHOLE_PARAMETERS <= version(&self.collected.runner)
+        let (name, parameter) = id.split_at(id.find('[').unwrap_or(id.len()));
+        if !self.is_pytest() || parameter.is_empty() {
+            return true;
+        }
+        // A bracket before the name of a test stands in a folder or a file.
+        let is_in_name = name.contains("::");
+        let is_whole = WHOLE_PARAMETERS <= version(&self.collected.runner);
+        is_in_name && (is_whole || !parameter.contains("::"))
     }
 
     fn is_pytest(&self) -> bool {
@@ -194,7 +220,13 @@ impl Plain<'_> {
                 (*id).to_owned()
             }
         };
-        ids.iter().map(type_it).collect()
+        let n_times = if self.is_named_twice() { 2 } else { 1 };
+        std::iter::repeat_n(ids, n_times).flatten().map(type_it).collect()
+    }
+
+    /// unittest runs a test as often as it is named.
+    fn is_named_twice(&self) -> bool {
+        self.invocation == Invocation::Twice && !self.is_pytest()
     }
 
     /// What keeps plugins of the project from reordering, repeating and distributing.
@@ -224,10 +256,7 @@ impl Plain<'_> {
         tests: Vec<String>,
         interrupt: &Interrupt,
     ) -> Result<PlainRun, PlainError> {
-        let folder = tempfile::Builder::new()
-            .prefix("unflake-plain-")
-            .tempdir()
-            .map_err(PlainError::Folder)?;
+        let folder = private_folder().map_err(PlainError::Folder)?;
         let report = folder.path().join("report.xml");
         let line = if self.is_pytest() {
             self.pytest_line(folder.path(), &report, tests).map_err(PlainError::Folder)?
@@ -281,7 +310,7 @@ impl Plain<'_> {
         Ok(if let Some(script) = script {
             self.line(script.program.clone().into(), options.chain(tests).collect())
         } else {
-            let module = ["-m".into(), "pytest".into()].into_iter();
+            let module = self.module().map(OsString::from).into_iter();
             let arguments = module.chain(options).chain(tests).collect();
             self.line(interpreter.program.clone(), arguments)
         })
@@ -295,7 +324,9 @@ impl Plain<'_> {
         fs::create_dir(&place)?;
         fs::create_dir(&scratch)?;
         for (name, contents) in agent.files {
-            fs::write(place.join(name), contents)?;
+            let file = place.join(name);
+            fs::create_dir_all(file.parent().unwrap_or(&place))?;
+            fs::write(file, contents)?;
         }
         let rootdir = self.collected.rootdir.clone().into();
         let mut arguments: Vec<OsString> =

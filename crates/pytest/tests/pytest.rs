@@ -397,6 +397,64 @@ fn the_printed_command_does_in_a_shell_what_we_say_it_does() {
 }
 
 #[test]
+fn a_test_that_is_run_twice_is_two_tests_to_the_plain_runner() {
+    let text = r"
+import unittest
+import pytest
+SEEN, LIVE = [], []
+@pytest.fixture
+def live():
+    LIVE.append(1)
+    yield len(LIVE)
+    LIVE.pop()
+def test_fine(live):
+    assert live == 1
+def test_spoils_itself(live):
+    SEEN.append(live)
+    assert SEEN == [1]
+@pytest.mark.parametrize('name', ['a b'])
+def test_named(name):
+    SEEN.append(name)
+    assert SEEN == [name]
+class TestC:
+    def test_fine(self):
+        assert not hasattr(self, 'x')
+        self.x = 1
+class U(unittest.TestCase):
+    n = 0
+    def test_fine(self):
+        assert not hasattr(self, 'x')
+        self.x = 1
+    def test_spoils_itself(self):
+        U.n += 1
+        self.assertEqual(U.n, 1)
+";
+    let little = Little::new(&[("test_it.py", text)]);
+    let engine = little.start();
+    let (once, mut twice) = (little.plain(&engine), little.plain(&engine));
+    twice.invocation = Invocation::Twice;
+    let ends = |plain: &Plain<'_>, id: &str| {
+        let run = plain.run_order(&[id], &Interrupt::default()).unwrap();
+        assert_eq!(run.ending, PlainEnding::Complete, "{}", run.output);
+        outcomes(&run)
+    };
+    for (name, outcome) in [
+        ("test_fine", PASSED),
+        ("test_spoils_itself", FAILED),
+        ("test_named[a b]", FAILED),
+        ("TestC::test_fine", PASSED),
+        ("U::test_fine", PASSED),
+        ("U::test_spoils_itself", FAILED),
+    ] {
+        let id = format!("test_it.py::{name}");
+        assert_eq!(ends(&once, &id), [PASSED], "{id}");
+        assert_eq!(ends(&twice, &id), [outcome], "{id}");
+        let status = i32::from(outcome == FAILED);
+        assert_eq!(paste(&little, &twice.command(&[&id])), Some(status), "{id}");
+    }
+}
+
+#[test]
 fn from_a_folder_inside_the_project_names_still_fit() {
     let mut little = Little::new(&[
         ("pytest.ini", "[pytest]\n"),

@@ -18,7 +18,7 @@ use unflake_model::{
 use unflake_stats::rate::interval;
 
 use crate::visible::{is_treacherous, tail};
-use crate::{Exhibit, Failure, View, Warning};
+use crate::{Exhibit, Failure, State, View, Warning};
 
 /// The version of the contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -52,6 +52,7 @@ struct Report<'a> {
     runner: Runner<'a>,
     seed: u64,
     command: &'a str,
+    campaign: Option<&'a str>,
     findings: Vec<FindingRow<'a>>,
     causes: Vec<CauseRow<'a>>,
     changes: Vec<ChangeRow<'a>>,
@@ -64,6 +65,7 @@ struct Summary {
     tests: usize,
     findings: usize,
     orders: u64,
+    recalled_runs: u64,
     cost: Cost,
     wall_seconds: f64,
     flake_rate_detectable: f64,
@@ -92,6 +94,7 @@ struct FindingRow<'a> {
     polluters: Vec<Vec<&'a str>>,
     cleaners: Vec<CleanersRow<'a>>,
     state_setters: Vec<Vec<&'a str>>,
+    roles_complete: bool,
     state: Vec<StateRow<'a>>,
     reproduce: &'a [String],
     confirmed: bool,
@@ -120,12 +123,22 @@ struct CleanersRow<'a> {
 struct StateRow<'a> {
     r#where: &'a str,
     kind: &'a str,
+    before: Option<&'a str>,
+    after: Option<&'a str>,
+}
+
+impl<'a> StateRow<'a> {
+    fn of(State { place, kind, before, after }: &'a State) -> Self {
+        Self { r#where: place, kind, before: before.as_deref(), after: after.as_deref() }
+    }
 }
 
 #[derive(Serialize)]
 struct EvidenceRow {
     passed_in_run: Option<u64>,
     failed_in_run: Option<u64>,
+    passed_in: Option<String>,
+    failed_in: Option<String>,
     alone: Option<Count>,
     after_group: Option<Count>,
     cold: Option<ColdRow>,
@@ -166,6 +179,7 @@ struct ChangeRow<'a> {
 #[derive(Serialize)]
 struct Ending {
     run: u64,
+    run_name: String,
     outcome: &'static str,
 }
 
@@ -187,6 +201,7 @@ impl<'a> Report<'a> {
             runner: Runner { name: &view.origin.runner, version: &view.origin.runner_version },
             seed: view.origin.seed,
             command: &view.origin.command,
+            campaign: view.origin.campaign.as_deref(),
             findings: exhibits.into_iter().map(|it| FindingRow::of(view, it)).collect(),
             causes: view.causes.iter().map(|cause| CauseRow::of(view, cause)).collect(),
             changes: view.changes.iter().map(|change| ChangeRow::of(view, change)).collect(),
@@ -202,6 +217,7 @@ impl Summary {
             tests: view.suite.n_tests(),
             findings: view.exhibits.len(),
             orders: view.n_orders,
+            recalled_runs: view.n_recalled,
             cost: Cost::of(view.spent),
             wall_seconds: seconds(view.wall_time),
             flake_rate_detectable: rounded(view.flake_rate_detectable),
@@ -230,17 +246,19 @@ impl<'a> FindingRow<'a> {
             polluters: groups(polluters),
             cleaners: cleaners
                 .iter()
+                .filter(|of| !of.cleaners.is_empty())
                 .map(|of| CleanersRow {
                     polluters: ids(view, &of.polluters),
                     cleaners: ids(view, &of.cleaners),
                 })
                 .collect(),
             state_setters: groups(state_setters),
-            state: state.map(|it| StateRow { r#where: &it.place, kind: &it.kind }).collect(),
+            roles_complete: finding.is_complete,
+            state: state.map(StateRow::of).collect(),
             reproduce: &exhibit.reproduce,
             confirmed: exhibit.is_confirmed(),
             confidence: finding.confidence.map(|confidence| rounded(confidence.get())),
-            evidence: EvidenceRow::of(exhibit),
+            evidence: EvidenceRow::of(view, exhibit),
             failure: exhibit.failure.as_ref().map(FailureRow::of),
             questions: finding.questions,
             cost: Cost::of(finding.spent),
@@ -261,12 +279,15 @@ impl FailureRate {
 }
 
 impl EvidenceRow {
-    fn of(exhibit: &Exhibit) -> Self {
+    fn of(view: &View<'_>, exhibit: &Exhibit) -> Self {
         let run = |run: Option<RunId>| run.map(|run| run.0);
+        let name = |run: Option<RunId>| run.map(|run| view.origin.run_name(run));
         let count = |tally: Tally| Count { failures: tally.failures, runs: tally.attempts };
         Self {
             passed_in_run: run(exhibit.finding.passed_in),
             failed_in_run: run(exhibit.finding.failed_in),
+            passed_in: name(exhibit.finding.passed_in),
+            failed_in: name(exhibit.finding.failed_in),
             alone: exhibit.finding.contrast.map(|contrast| count(contrast.alone)),
             after_group: exhibit.finding.contrast.map(|contrast| count(contrast.after_group)),
             cold: exhibit
@@ -293,8 +314,11 @@ impl<'a> CauseRow<'a> {
 
 impl<'a> ChangeRow<'a> {
     fn of(view: &View<'a>, change: &OutcomeChange) -> Self {
-        let ending =
-            |(run, outcome): (RunId, OutcomeKind)| Ending { run: run.0, outcome: outcome.as_str() };
+        let ending = |(run, outcome): (RunId, OutcomeKind)| Ending {
+            run: run.0,
+            run_name: view.origin.run_name(run),
+            outcome: outcome.as_str(),
+        };
         Self {
             test: id(view, change.test),
             first: ending(change.first),

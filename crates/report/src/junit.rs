@@ -20,7 +20,7 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use unflake_model::{OutcomeKind, TestIndex};
 
 use crate::visible::{first_line, tail};
-use crate::{Exhibit, FailedAttempt, Record, View};
+use crate::{Exhibit, FailedAttempt, Origin, Record, View};
 
 /// Failed attempts written per test.
 pub const ATTEMPTS_MAX: usize = 100;
@@ -135,7 +135,7 @@ fn test_case(
     match (standing(record), record) {
         (Standing::Skipped, _) => skipped(xml, "skipped every time")?,
         (Standing::NotRun, _) | (_, None) => skipped(xml, "never run")?,
-        (standing, Some(record)) => attempts(xml, record, standing)?,
+        (standing, Some(record)) => attempts(xml, view.origin, record, standing)?,
     }
     if let Some(exhibit) = exhibit {
         let text = explanation(exhibit, record);
@@ -164,7 +164,12 @@ fn skipped(xml: &mut Writer<impl Write>, message: &str) -> io::Result<()> {
     xml.write_event(Event::Empty(with(BytesStart::new("skipped"), "message", message)))
 }
 
-fn attempts(xml: &mut Writer<impl Write>, record: &Record, standing: Standing) -> io::Result<()> {
+fn attempts(
+    xml: &mut Writer<impl Write>,
+    origin: &Origin,
+    record: &Record,
+    standing: Standing,
+) -> io::Result<()> {
     if record.failures.is_empty() && standing != Standing::Passed {
         let message = format!("failed {}", crate::words::of(record.tally));
         let failure = with(BytesStart::new("failure"), "message", &message);
@@ -180,7 +185,7 @@ fn attempts(xml: &mut Writer<impl Write>, record: &Record, standing: Standing) -
             (false, false, false) => "rerunFailure",
             (false, false, true) => "rerunError",
         };
-        failed_attempt(xml, name, attempt)?;
+        failed_attempt(xml, origin, name, attempt)?;
     }
     Ok(())
 }
@@ -188,13 +193,15 @@ fn attempts(xml: &mut Writer<impl Write>, record: &Record, standing: Standing) -
 /// Surefire puts the text of reruns into an element of its own.
 fn failed_attempt(
     xml: &mut Writer<impl Write>,
+    origin: &Origin,
     name: &'static str,
     attempt: &FailedAttempt,
 ) -> io::Result<()> {
     let message = first_line(&attempt.failure.message, MESSAGE_CHARS_MAX);
     let start = with(BytesStart::new(name), "message", &message);
     let start = with(start, "type", attempt.outcome.as_str());
-    let text = format!("run {}\n{}", attempt.run.0, tail(&attempt.failure.text, TEXT_BYTES_MAX));
+    let run = origin.run_name(attempt.run);
+    let text = format!("run {run}\n{}", tail(&attempt.failure.text, TEXT_BYTES_MAX));
     if matches!(name, "failure" | "error") {
         return element(xml, start, &text);
     }

@@ -12,6 +12,7 @@
 //! | [`json`] | programs; the contract is `schemas/findings.json` | failure texts |
 //! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
+//! | [`saved`] | the history: read back, and shown by the others again | no attempts |
 //!
 //! Three rules hold in all of them.
 //!
@@ -35,6 +36,7 @@ pub mod markdown;
 mod page;
 mod ranking;
 mod rows;
+pub mod saved;
 pub mod table;
 pub mod terminal;
 mod view;
@@ -44,6 +46,9 @@ pub mod why;
 mod words;
 
 pub use page::{Colour, Layout};
-pub use view::{Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, View};
+pub use view::{
+    Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, Study, View,
+};
+pub use visible::visible;
 pub use warning::{NotCollected, Warning};
-pub use words::{plural, span};
+pub use words::{failed, percent, plural, span};

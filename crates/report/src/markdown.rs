@@ -198,7 +198,7 @@ fn summary(view: &View<'_>, families: &[Family<'_>]) -> String {
     let sentences = [
         Some(words::effort(view)),
         Some(words::reach(view)),
-        words::ending(view.ended).map(str::to_owned),
+        words::ending(view),
         Some(words::next_step(view, families)),
     ];
     let sentences: Vec<String> =

@@ -5,7 +5,7 @@ use unflake_model::{CleanersOf, Group, TestIndex};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{more, noun};
-use crate::{Exhibit, View};
+use crate::{Exhibit, State, View};
 
 /// How much of each list is shown.
 #[derive(Clone, Copy, Debug)]
@@ -88,14 +88,23 @@ fn cleaners(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, caps: Caps) {
 
 /// Shared places.
 pub(crate) fn state(page: &mut Page, exhibit: &Exhibit, caps: Caps) {
-    let mut lines: Vec<String> = exhibit
-        .state
-        .iter()
-        .take(caps.items)
-        .map(|state| format!("{} ({})", visible(&state.place), visible(&state.kind)))
-        .collect();
+    let mut lines: Vec<String> =
+        exhibit.state.iter().take(caps.items).map(state_in_words).collect();
     lines.extend(more(exhibit.state.len(), caps.items));
     page.exact("state", Ink::Plain, &lines);
+}
+
+/// "`shop.config.SETTINGS['currency']` (global): 'EUR' became 'USD'".
+fn state_in_words(state: &State) -> String {
+    let place = format!("{} ({})", visible(&state.place), visible(&state.kind));
+    match (&state.before, &state.after) {
+        (None, None) => place,
+        (Some(before), Some(after)) => {
+            format!("{place}: {} became {}", visible(before), visible(after))
+        }
+        (None, Some(after)) => format!("{place}: added, {}", visible(after)),
+        (Some(before), None) => format!("{place}: removed, was {}", visible(before)),
+    }
 }
 
 /// Commands, each on a line of its own.

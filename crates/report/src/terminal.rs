@@ -195,9 +195,9 @@ fn changes(page: &mut Page, view: &View<'_>) {
         let what = format!(
             "  {} in run {}, {} in run {}  ",
             first.as_str(),
-            first_run.0,
+            view.origin.run_name(first_run),
             later.as_str(),
-            later_run.0,
+            view.origin.run_name(later_run),
         );
         page.line(&[(Ink::Plain, &what), (Ink::Plain, &id(view, change.test))]);
     }
@@ -221,7 +221,7 @@ fn warnings(page: &mut Page, view: &View<'_>) {
 fn summary(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
     page.prose(&format!("{}.", words::effort(view)));
     page.prose(&format!("{}.", words::reach(view)));
-    if let Some(ending) = words::ending(view.ended) {
+    if let Some(ending) = words::ending(view) {
         page.prose(&format!("{ending}."));
     }
     page.prose(&format!("{}.", words::next_step(view, families)));

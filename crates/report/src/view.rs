@@ -3,6 +3,7 @@
 //! Built by whoever ran the campaign; read by every format. No part has a default: a format that
 //! shows nothing where something was forgotten would mislead.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_model::{
@@ -30,6 +31,8 @@ pub struct View<'a> {
     pub warnings: &'a [Warning],
     /// What was spent, summed over all workers.
     pub spent: Spent,
+    /// How many runs of an earlier, unfinished start served as evidence, at no cost.
+    pub n_recalled: u64,
     /// How long it took on the clock of the wall.
     pub wall_time: Duration,
     /// How many whole orders were run.
@@ -42,6 +45,64 @@ pub struct View<'a> {
     pub ended: Ended,
     /// What was run, to run it again.
     pub origin: &'a Origin,
+}
+
+/// What a [`View`] shows, as a value of its own.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// See [`View::suite`].
+    pub suite: Rc<Suite>,
+    /// See [`View::exhibits`].
+    pub exhibits: Vec<Exhibit>,
+    /// See [`View::causes`].
+    pub causes: Vec<Cause>,
+    /// See [`View::changes`].
+    pub changes: Vec<OutcomeChange>,
+    /// See [`View::set_up_failing`].
+    pub set_up_failing: Vec<TestIndex>,
+    /// See [`View::records`].
+    pub records: Vec<Record>,
+    /// See [`View::warnings`].
+    pub warnings: Vec<Warning>,
+    /// See [`View::spent`].
+    pub spent: Spent,
+    /// See [`View::n_recalled`].
+    pub n_recalled: u64,
+    /// See [`View::wall_time`].
+    pub wall_time: Duration,
+    /// See [`View::n_orders`].
+    pub n_orders: u64,
+    /// See [`View::flake_rate_detectable`].
+    pub flake_rate_detectable: f64,
+    /// See [`View::confidence`].
+    pub confidence: Confidence,
+    /// See [`View::ended`].
+    pub ended: Ended,
+    /// See [`View::origin`].
+    pub origin: Origin,
+}
+
+impl Study {
+    /// To be shown.
+    pub fn view(&self) -> View<'_> {
+        View {
+            suite: &self.suite,
+            exhibits: &self.exhibits,
+            causes: &self.causes,
+            changes: &self.changes,
+            set_up_failing: &self.set_up_failing,
+            records: &self.records,
+            warnings: &self.warnings,
+            spent: self.spent,
+            n_recalled: self.n_recalled,
+            wall_time: self.wall_time,
+            n_orders: self.n_orders,
+            flake_rate_detectable: self.flake_rate_detectable,
+            confidence: self.confidence,
+            ended: self.ended,
+            origin: &self.origin,
+        }
+    }
 }
 
 /// A finding, with what was made of it.
@@ -84,6 +145,10 @@ pub struct State {
     pub place: String,
     /// What sort of place it is: `global`, `file`, `environment` …
     pub kind: String,
+    /// What was there before the tests it depends on, if anything was.
+    pub before: Option<String>,
+    /// What they left there, if anything.
+    pub after: Option<String>,
 }
 
 /// What one test did in the plain environment.
@@ -130,6 +195,19 @@ pub struct Origin {
     pub seed: u64,
     /// The command line that started the campaign.
     pub command: String,
+    /// The name of the campaign in the history; `None` where it is not kept.
+    pub campaign: Option<String>,
+}
+
+impl Origin {
+    /// A run as it is given to `unflake replay`: campaign and number, or the number alone where
+    /// there is no history to find it in.
+    pub fn run_name(&self, run: RunId) -> String {
+        match &self.campaign {
+            Some(campaign) => format!("{campaign}/{}", run.0),
+            None => run.0.to_string(),
+        }
+    }
 }
 
 impl<'a> View<'a> {
@@ -162,6 +240,9 @@ impl Confirmation {
 }
 
 impl Ended {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Confident, Self::OutOfBudget, Self::Interrupted];
+
     /// The name in machine-readable formats.
     pub fn slug(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ pub(crate) fn is_treacherous(c: char) -> bool {
 }
 
 /// One line that is safe to show.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_treacherous) {
         return Cow::Borrowed(text);
     }

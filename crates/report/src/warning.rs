@@ -1,10 +1,14 @@
 //! What limits the answer, with what to do about it.
 //!
 //! A closed list: whatever was done differently from what the user may believe stands here, so that
-//! no format can be without a word for it.
+//! no format can be without a word for it. Histories hold them ([`crate::saved`]): variants and
+//! fields are added, never renamed.
+
+use serde::{Deserialize, Serialize};
 
 /// Something that limits the answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Warning {
     /// The system allows less isolation than we can use.
     IsolationRefused {
@@ -51,10 +55,30 @@ pub enum Warning {
         /// How much is kept of each.
         bytes_max: u64,
     },
+    /// The campaign is not in the history, or only its beginning is.
+    NotRecorded {
+        /// What stands against it: `the disk is full`.
+        reason: String,
+    },
+    /// Tests end otherwise than in the plain runner, with isolation and without.
+    DiffersFromPlain {
+        /// How many.
+        n_tests: u64,
+    },
+    /// The plain runner could not be asked.
+    PlainNotRun {
+        /// What stands against it: `it did not come to its end within 60 s`.
+        reason: String,
+    },
+    /// Runs could no longer be made; what was known by then is shown.
+    BrokenOff {
+        /// What stands against it: `no space left on device`.
+        reason: String,
+    },
 }
 
 /// A part of a project that could not be collected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCollected {
     /// The file or module.
     pub place: String,
@@ -76,6 +100,10 @@ impl Warning {
             Self::PluginDisabled { .. } => "plugin-disabled",
             Self::OrderNotExpressible { .. } => "order-not-expressible",
             Self::OutputTruncated { .. } => "output-truncated",
+            Self::NotRecorded { .. } => "not-recorded",
+            Self::DiffersFromPlain { .. } => "differs-from-plain",
+            Self::PlainNotRun { .. } => "plain-not-run",
+            Self::BrokenOff { .. } => "broken-off",
         }
     }
 
@@ -104,6 +132,15 @@ impl Warning {
                 let attempts = crate::words::plural(*n_attempts, "attempt", "attempts");
                 format!("the output of {attempts} was cut to {bytes_max} bytes each")
             }
+            Self::NotRecorded { reason } => format!("no history is kept: {reason}"),
+            Self::DiffersFromPlain { n_tests } => {
+                let tests = crate::words::plural(*n_tests, "test", "tests");
+                format!("{tests} ended otherwise than in the plain runner, isolated or not")
+            }
+            Self::PlainNotRun { reason } => {
+                format!("the plain runner could not be asked: {reason}")
+            }
+            Self::BrokenOff { reason } => format!("no more runs could be made: {reason}"),
         }
     }
 
@@ -130,6 +167,17 @@ impl Warning {
                 "tests that the runner keeps in place were tried in fewer orders"
             }
             Self::OutputTruncated { .. } => "run the printed command to see all of it",
+            Self::NotRecorded { .. } => {
+                "answers are the same, but the campaign cannot be resumed or replayed; \
+                 name another file with --store, or say --no-store"
+            }
+            Self::DiffersFromPlain { .. } => {
+                "flaky tests do that; look twice at what is said about tests that are not"
+            }
+            Self::PlainNotRun { .. } => {
+                "what was found rests on our own runs; try the printed command yourself"
+            }
+            Self::BrokenOff { .. } => "put that right and start it again",
         }
     }
 }

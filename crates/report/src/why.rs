@@ -33,7 +33,7 @@ pub fn render(view: &View<'_>, exhibit: &Exhibit, layout: Layout) -> String {
     page.blank();
     page.row("rate", &words::failed(finding.tally, view.confidence));
     page.row("evidence", &words::evidence(view, exhibit));
-    page.row("runs", &seen_in(exhibit));
+    page.row("runs", &seen_in(view, exhibit));
     roles(&mut page, view, exhibit, CAPS);
     state(&mut page, exhibit, CAPS);
     shared(&mut page, view, exhibit);
@@ -92,9 +92,10 @@ fn advice(verdict: Verdict) -> &'static str {
     }
 }
 
-fn seen_in(exhibit: &Exhibit) -> String {
-    let passed = exhibit.finding.passed_in.map(|run| format!("passed in run {}", run.0));
-    let failed = exhibit.finding.failed_in.map(|run| format!("failed in run {}", run.0));
+fn seen_in(view: &View<'_>, exhibit: &Exhibit) -> String {
+    let name = |run| view.origin.run_name(run);
+    let passed = exhibit.finding.passed_in.map(|run| format!("passed in run {}", name(run)));
+    let failed = exhibit.finding.failed_in.map(|run| format!("failed in run {}", name(run)));
     let parts: Vec<String> = passed.into_iter().chain(failed).collect();
     parts.join(", ")
 }
@@ -164,8 +165,12 @@ fn unknown(view: &View<'_>, exhibit: &Exhibit) -> Vec<String> {
         (verdict == Verdict::OdBrittle && !has_role, "which tests set up its state".to_owned()),
         (verdict == Verdict::OdUnknownRole, "on which tests it depends".to_owned()),
         (
+            !finding.is_complete && (has_role || verdict.is_order_dependent()),
+            "whether there are more: the search for them did not come to its end".to_owned(),
+        ),
+        (
             !dependencies.polluters.is_empty() && !has_cleaner,
-            "a cleaner: none was found, or none was looked for".to_owned(),
+            "a cleaner: none was found".to_owned(),
         ),
         (verdict == Verdict::NodUndecided, "whether the order changes how often".to_owned()),
         (verdict.is_non_deterministic(), "what makes it random".to_owned()),

@@ -37,7 +37,7 @@ pub fn span(duration: Duration) -> String {
 
 /// A share in percent, without the sign: whole numbers, and as many decimals as it takes to tell a
 /// small share from none and a large one from all.
-pub(crate) fn percent(share: f64, n_digits: u32) -> String {
+pub fn percent(share: f64, n_digits: u32) -> String {
     const DECIMALS_MAX: usize = 6;
     let percent = 100.0 * share;
     let from_the_end = percent.min(100.0 - percent);
@@ -60,7 +60,7 @@ pub(crate) fn percent(share: f64, n_digits: u32) -> String {
 }
 
 /// `failed 3 of 40 (95 % interval 2 to 20 %)`.
-pub(crate) fn failed(tally: Tally, confidence: Confidence) -> String {
+pub fn failed(tally: Tally, confidence: Confidence) -> String {
     if tally.attempts == 0 {
         return "no plain run of it passed or failed".to_owned();
     }
@@ -88,7 +88,13 @@ pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
         cold(&view.origin.runner, it, if exhibit.is_contradicted() { "only " } else { "" })
     });
     let unconfirmed = (!exhibit.finding.confirmed).then(|| "not confirmed".to_owned());
-    let parts: Vec<String> = [contrast, cold, unconfirmed].into_iter().flatten().collect();
+    let finding = &exhibit.finding;
+    let has_roles =
+        finding.verdict.is_order_dependent() || finding.dependencies != Dependencies::default();
+    let incomplete = (has_roles && !finding.is_complete)
+        .then(|| "the search for roles did not come to its end".to_owned());
+    let parts = [contrast, cold, unconfirmed, incomplete];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join("; ")
 }
 
@@ -154,8 +160,12 @@ pub(crate) fn headline(view: &View<'_>, families: &[Family<'_>]) -> String {
 
 /// What was done.
 pub(crate) fn effort(view: &View<'_>) -> String {
+    let recalled = match view.n_recalled {
+        0 => String::new(),
+        n => format!("; before that, {} in an earlier start", plural(n, "run", "runs")),
+    };
     format!(
-        "{}, {}, {} with {} in {} ({} over all workers)",
+        "{}, {}, {} with {} in {} ({} over all workers){recalled}",
         plural(view.suite.n_tests() as u64, "test", "tests"),
         plural(view.n_orders, "whole order", "whole orders"),
         plural(view.spent.runs, "run", "runs"),
@@ -177,15 +187,16 @@ pub(crate) fn reach(view: &View<'_>) -> String {
     )
 }
 
-/// Why it ended, where that matters to a reader.
-pub(crate) fn ending(ended: Ended) -> Option<&'static str> {
-    match ended {
-        Ended::Confident => None,
-        Ended::OutOfBudget => {
-            Some("The budget ended first; a larger one (--time, --runs) looks further")
-        }
-        Ended::Interrupted => Some("Interrupted: this is what was known by then"),
-    }
+/// Why it ended, where that matters to a reader, and how it goes on.
+pub(crate) fn ending(view: &View<'_>) -> Option<String> {
+    let why = match view.ended {
+        Ended::Confident => return None,
+        Ended::OutOfBudget => "The budget ended first; a larger one (--time, --runs) looks further",
+        Ended::Interrupted => "Interrupted: this is what was known by then",
+    };
+    let resume =
+        view.origin.campaign.as_ref().map_or("", |_| "; the same command goes on from here");
+    Some(format!("{why}{resume}"))
 }
 
 /// What to do next.

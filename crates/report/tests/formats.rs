@@ -8,7 +8,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use unflake_model::Verdict;
 use unflake_report::{
-    Colour, Confirmation, Failure, Layout, View, json, junit, markdown, table, terminal, why,
+    Colour, Confirmation, Failure, Layout, View, json, junit, markdown, saved, table, terminal, why,
 };
 use views::{all, every_verdict, interrupted, odd_ids, two_hundred};
 
@@ -44,6 +44,42 @@ fn json_markdown_and_junit_of_every_short_view() {
         insta::assert_snapshot!(format!("markdown-{name}"), markdown::render(&view));
         insta::assert_snapshot!(format!("junit-{name}"), junit_of(&view));
     }
+}
+
+#[test]
+fn what_was_saved_is_shown_as_it_was_before() {
+    for (name, case) in all() {
+        let study = case.study();
+        let again = saved::read(&saved::write(&study), study.suite.clone()).expect("just written");
+        let (before, after) = (study.view(), again.view());
+        assert_eq!(json::render(&after), json::render(&before), "{name}");
+        assert_eq!(terminal::render(&after, PLAIN), terminal::render(&before, PLAIN), "{name}");
+        assert_eq!(markdown::render(&after), markdown::render(&before), "{name}");
+        assert_eq!(table::render(&after), table::render(&before), "{name}");
+    }
+}
+
+#[test]
+fn roles_that_were_not_searched_for_to_the_end_are_said_to_be_so() {
+    let mut case = every_verdict();
+    let told = "search for roles did not come to its end";
+    assert!(!terminal::render(&case.view(), PLAIN).contains(told));
+    case.exhibits[0].finding.is_complete = false;
+    for text in [terminal::render(&case.view(), PLAIN), markdown::render(&case.view())] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(told), "{text}");
+    }
+}
+
+#[test]
+fn what_a_newer_program_saved_is_refused_by_its_version() {
+    let study = every_verdict().study();
+    let newer = saved::write(&study).replacen("\"version\":1", "\"version\":2", 1);
+    let error = saved::read(&newer, study.suite.clone()).expect_err("it is newer");
+    assert!(error.to_string().contains("version 2"), "{error}");
+    let few = std::rc::Rc::new(unflake_model::Suite::of_sizes(&[1]).expect("one test"));
+    let error = saved::read(&saved::write(&study), few).expect_err("it speaks of other tests");
+    assert!(error.to_string().contains("out of range"), "{error}");
 }
 
 #[test]

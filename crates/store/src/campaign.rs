@@ -134,7 +134,7 @@ pub struct CampaignSummary {
     pub n_runs: u64,
     /// How many tests were started in them, each time counted.
     pub n_attempts: u64,
-    /// See [`Conclusion::ended`]; `None` while it can be resumed.
+    /// See [`Conclusion::ended`]; `None` while it has not ended, or was cut off.
     pub ended: Option<String>,
     /// How many tests have each verdict, in the order of reports; only verdicts that are there.
     pub verdicts: Vec<(Verdict, u64)>,

@@ -68,6 +68,9 @@ pub enum StoreErrorKind {
     /// The folder could not be made.
     #[error("failed to make its folder")]
     Folder(#[source] std::io::Error),
+    /// The lock on a campaign cannot be had.
+    #[error("failed to lock it")]
+    Claim(#[source] std::io::Error),
     /// There is nothing yet.
     #[error("there is no campaign yet")]
     Empty,
@@ -127,7 +130,9 @@ impl StoreError {
             }
             Kind::Full => "free some space, then resume; what was recorded is kept",
             Kind::Busy => "wait for the other unflake to end, then try again",
-            Kind::ReadOnly | Kind::Folder(_) => "use a history file in a folder you may write to",
+            Kind::ReadOnly | Kind::Folder(_) | Kind::Claim(_) => {
+                "use a history file in a folder you may write to"
+            }
             Kind::Unknown { .. } => "`unflake history` lists all campaigns",
             Kind::Ambiguous { .. } => "give more characters of its name",
             _ => return None,

@@ -11,7 +11,7 @@
 //! #     experiment: &unflake_model::Experiment,
 //! #     observation: &unflake_model::Observation,
 //! # ) -> Result<(), unflake_store::StoreError> {
-//! let mut store = unflake_store::Store::open(".unflake/history.sqlite".as_ref())?;
+//! let mut store = unflake_store::Store::open("history.sqlite".as_ref())?;
 //! let id = store.begin(campaign)?;
 //! store.record(id, experiment, observation, &[])?; // Killed here, nothing is lost.
 //! for run in store.runs(id)? {
@@ -25,8 +25,8 @@
 //! process. When the machine loses power, the last runs may be lost, and the file is whole: the
 //! write-ahead log is not flushed with every commit, because a flush takes as long as a run of two
 //! tests. A run is there with its failures or not at all. Two processes may write to one file;
-//! each waits for the other. When the disk is full, recording fails with
-//! [`StoreErrorKind::Full`], and what was recorded can be read.
+//! each waits for the other; a campaign has one writer at a time ([`Claim`]). When the disk is
+//! full, recording fails with [`StoreErrorKind::Full`], and what was recorded can be read.
 //!
 //! **Corruption is an error that names campaign and run**, never a run less: a run missing from
 //! the evidence can turn a verdict around. Packed values carry a checksum.
@@ -40,6 +40,7 @@
 //! the packed outcomes only; how many texts to keep of a suite in ruins is the caller's choice.
 
 mod campaign;
+mod claim;
 mod error;
 mod failures;
 mod names;
@@ -59,7 +60,9 @@ use rusqlite::{Connection, OpenFlags};
 pub use campaign::{
     Campaign, CampaignId, CampaignSummary, Conclusion, Failure, FailureText, TestRecord,
 };
+pub use claim::Claim;
 pub use error::{StoreError, StoreErrorKind};
+pub use pack::digest;
 pub use read::Runs;
 pub use text::{MESSAGE_BYTES_MAX, TEXT_BYTES_MAX};
 

@@ -15,8 +15,9 @@ use crate::pack;
 use crate::pack::suite::Entry;
 use crate::{CampaignId, CampaignSummary, Store, StoreError, StoreErrorKind, TestRecord};
 
-/// The shortest beginning of a name that is shown. Shorter ones would soon be ambiguous.
-const SHORT_ID_LEN_MIN: usize = 4;
+/// The shortest beginning of a name that is shown. It is printed in reports, which outlive today's
+/// list of campaigns: with a thousand of them, one in thirty thousand beginnings is ambiguous.
+const SHORT_ID_LEN_MIN: usize = 6;
 
 impl Store {
     /// The campaigns that began last, newest first.
@@ -48,10 +49,15 @@ impl Store {
         self.doing(findings, || format!("read the findings of campaign `{campaign}`"))
     }
 
-    /// The newest campaign of this root that has not ended.
-    pub fn unfinished(&self, root: &str) -> Result<Option<CampaignId>, StoreError> {
-        let found = unfinished(&self.connection, root);
-        self.doing(found, || format!("find an unfinished campaign of `{root}`"))
+    /// The newest campaign of this root with such settings, ended or not.
+    pub fn newest(
+        &self,
+        root: &str,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Option<CampaignSummary>, StoreError> {
+        let found = newest(&self.connection, root, is_wanted);
+        let found = self.doing(found, || format!("look for campaigns of `{root}`"))?;
+        found.map(|id| self.summary(id)).transpose()
     }
 
     /// The suite of a campaign.
@@ -69,41 +75,78 @@ impl Store {
         Ok(Runs { store: self, campaign, n_tests, rows: rows.into_iter() })
     }
 
-    /// How a test fared in each campaign that had it, newest first.
-    pub fn test_history(&self, test: &TestId) -> Result<Vec<TestRecord>, StoreError> {
-        let Some(row) = self.doing(Names::Tests.find(&self.connection, test.as_str()), || {
-            format!("find test `{test}`")
-        })?
-        else {
-            return Ok(Vec::new());
-        };
-        let mut records = Vec::new();
-        for id in self.doing(ids(&self.connection), || "list campaigns".to_owned())?.iter().rev() {
-            records.extend(self.test_record(*id, row)?);
+    /// How tests fared in the campaigns that began last, this many: for each test, in each of them
+    /// that had it, newest first.
+    pub fn test_records(
+        &self,
+        tests: &[&TestId],
+        n_campaigns: usize,
+    ) -> Result<Vec<Vec<TestRecord>>, StoreError> {
+        let mut rows = Vec::new();
+        for test in tests {
+            let row = Names::Tests.find(&self.connection, test.as_str());
+            rows.push(self.doing(row, || format!("find test `{test}`"))?);
+        }
+        let mut records = vec![Vec::new(); tests.len()];
+        let ids = self.doing(ids(&self.connection), || "list campaigns".to_owned())?;
+        for id in ids.iter().rev().take(n_campaigns) {
+            for (records, record) in records.iter_mut().zip(self.records_in(*id, &rows)?) {
+                records.extend(record);
+            }
         }
         Ok(records)
     }
 
-    fn test_record(&self, id: CampaignId, test: i64) -> Result<Option<TestRecord>, StoreError> {
+    /// How tests fared in one campaign, by the rows of their names.
+    fn records_in(
+        &self,
+        id: CampaignId,
+        tests: &[Option<i64>],
+    ) -> Result<Vec<Option<TestRecord>>, StoreError> {
         let doing = || format!("read campaign `{id}`");
         let (_, entries) = self.doing(entries(&self.connection, id), doing)?;
-        let Some(place) = entries.iter().position(|entry| entry.test == test) else {
-            return Ok(None);
-        };
-        let (mut plain, mut varied) = (Tally::default(), Tally::default());
-        for run in self.runs(id)? {
-            let (experiment, observation) = run?;
-            let is_plain = experiment.environment == Environment::Plain
-                && experiment.repetition == Repetition::Once;
-            let tally = if is_plain { &mut plain } else { &mut varied };
-            let attempts = observation.attempts.iter().filter(|a| a.test.get() == place);
-            attempts.filter_map(|a| a.outcome.evidence()).for_each(|e| tally.add(e));
+        let place = |test: &Option<i64>| entries.iter().position(|e| Some(e.test) == *test);
+        let places: Vec<Option<usize>> = tests.iter().map(place).collect();
+        let mut wanted: BTreeMap<usize, (Tally, Tally)> =
+            places.iter().flatten().map(|place| (*place, Default::default())).collect();
+        if wanted.is_empty() {
+            return Ok(vec![None; tests.len()]);
         }
-        let verdict = self.doing(verdict(&self.connection, id, test), doing)?;
+        for run in self.runs(id)? {
+            count(&mut wanted, &run?);
+        }
         let sql = "SELECT started_unix_ms, revision FROM campaigns WHERE name = ?1";
         let began = one(&self.connection, sql, id, |row| Ok((row.get(0)?, row.get(1)?)));
-        let (started_unix_ms, commit) = self.doing(began, doing)?;
-        Ok(Some(TestRecord { campaign: id, started_unix_ms, commit, plain, varied, verdict }))
+        let (started_unix_ms, commit): (i64, Option<String>) = self.doing(began, doing)?;
+        let mut records = Vec::new();
+        for (test, place) in tests.iter().zip(places) {
+            let (Some(test), Some(place)) = (test, place) else {
+                records.push(None);
+                continue;
+            };
+            let verdict = self.doing(verdict(&self.connection, id, *test), doing)?;
+            let (plain, varied) = wanted[&place];
+            let commit = commit.clone();
+            let campaign = id;
+            let record = TestRecord { campaign, started_unix_ms, commit, plain, varied, verdict };
+            records.push(Some(record));
+        }
+        Ok(records)
+    }
+}
+
+/// Counts what tests did in a run, plain or varied, by their places in the suite.
+fn count(
+    wanted: &mut BTreeMap<usize, (Tally, Tally)>,
+    (experiment, observation): &(Experiment, Observation),
+) {
+    let is_plain =
+        experiment.environment == Environment::Plain && experiment.repetition == Repetition::Once;
+    for attempt in &observation.attempts {
+        let tallies = wanted.get_mut(&attempt.test.get());
+        if let (Some((plain, varied)), Some(evidence)) = (tallies, attempt.outcome.evidence()) {
+            if is_plain { plain.add(evidence) } else { varied.add(evidence) }
+        }
     }
 }
 
@@ -280,10 +323,20 @@ fn parse_verdict(word: &str, campaign: CampaignId) -> Result<Verdict, StoreError
     verdict.ok_or_else(|| Damage::new(format!("unknown verdict `{word}`")).of_campaign(campaign))
 }
 
-fn unfinished(db: &Connection, root: &str) -> Result<Option<CampaignId>, StoreErrorKind> {
-    let sql = "SELECT name FROM campaigns WHERE root = ?1 AND ended IS NULL \
-        ORDER BY id DESC LIMIT 1";
-    Ok(db.prepare_cached(sql)?.query_row([root], |row| campaign_id(row, 0)).optional()?)
+fn newest(
+    db: &Connection,
+    root: &str,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Option<CampaignId>, StoreErrorKind> {
+    let sql = "SELECT name, settings FROM campaigns WHERE root = ?1 ORDER BY id DESC";
+    let mut select = db.prepare_cached(sql)?;
+    let mut rows = select.query([root])?;
+    while let Some(row) = rows.next()? {
+        if is_wanted(&row.get::<_, String>(1)?) {
+            return Ok(Some(campaign_id(row, 0)?));
+        }
+    }
+    Ok(None)
 }
 
 fn suite(db: &Connection, campaign: CampaignId) -> Result<Suite, StoreErrorKind> {

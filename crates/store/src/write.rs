@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_params};
-use unflake_model::{
-    Attempt, Evidence, Experiment, Observation, OutcomeKind, Repetition, Suite,
-};
+use unflake_model::{Attempt, Evidence, Experiment, Observation, OutcomeKind, Repetition, Suite};
 
 use crate::names::Names;
 use crate::pack;
@@ -55,7 +53,7 @@ impl Store {
         self.doing(recorded, || format!("record run {} of campaign `{campaign}`", experiment.run.0))
     }
 
-    /// Ends a campaign. It can no longer be resumed.
+    /// Ends a campaign. What was found when it ended before, if it did, is replaced.
     pub fn finish(
         &mut self,
         campaign: CampaignId,
@@ -63,6 +61,19 @@ impl Store {
     ) -> Result<(), StoreError> {
         let finished = self.try_finish(campaign, conclusion);
         self.doing(finished, || format!("end campaign `{campaign}`"))
+    }
+
+    /// Takes up a campaign that has ended, so that runs can be added. What was found stays until it
+    /// ends again.
+    pub fn reopen(&mut self, campaign: CampaignId) -> Result<(), StoreError> {
+        let reopened = write(&mut self.connection, |db| {
+            let sql = "UPDATE campaigns SET ended = NULL WHERE name = ?1";
+            match db.execute(sql, [campaign.to_string()])? {
+                0 => Err(StoreErrorKind::Unknown { selector: campaign.to_string() }),
+                _ => Ok(()),
+            }
+        });
+        self.doing(reopened, || format!("take up campaign `{campaign}` again"))
     }
 
     fn try_record(
@@ -102,6 +113,7 @@ impl Store {
             recording.check_open(db)?;
             let sql = "UPDATE campaigns SET ended = ?2, findings = ?3 WHERE id = ?1";
             db.execute(sql, (recording.row, conclusion.ended, conclusion.findings))?;
+            db.execute("DELETE FROM verdicts WHERE campaign = ?1", [recording.row])?;
             let sql = "INSERT INTO verdicts (campaign, test, verdict) VALUES (?1, ?2, ?3)";
             let mut insert = db.prepare_cached(sql)?;
             for (test, verdict) in conclusion.verdicts {

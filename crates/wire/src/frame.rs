@@ -208,6 +208,8 @@ mod tests {
                     text,
                     stdout,
                     stderr,
+                    changes: Vec::new(),
+                    more: 0,
                 })
             },
         )
@@ -241,7 +243,16 @@ mod tests {
         let levels = proptest::collection::vec(level(), 0..4);
         let run = (any::<u64>(), order, any::<[bool; 2]>(), levels, any::<String>()).prop_map(
             |(run, order, [twice, in_place], isolation, scratch)| {
-                ToAgent::Run(Run { run, order, twice, isolation, scratch, in_place })
+                ToAgent::Run(Run {
+                    run,
+                    order,
+                    twice,
+                    isolation,
+                    scratch,
+                    in_place,
+                    watch: None,
+                    restore: None,
+                })
             },
         );
         prop_oneof![run, Just(ToAgent::Stop {})]

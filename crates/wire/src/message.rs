@@ -54,6 +54,8 @@ pub enum FromAgent {
     },
     /// Run: an attempt is over, teardown included.
     End(End),
+    /// Run: state was put back.
+    Restored(Restored),
     /// Run: the last fixture was torn down.
     Done {},
 }
@@ -154,6 +156,59 @@ pub struct Run {
     /// Whether the agent itself is to run them, and then leave.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_place: bool,
+    /// Which kinds of state to watch; none is watched if this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Vec<String>>,
+    /// Which state to put back on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Restore>,
+}
+
+/// State to be put back to what it was before the first test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    /// Before the attempt at this place of the order.
+    pub before: usize,
+    /// Where it is, as changes name it.
+    pub items: Vec<String>,
+    /// Whether these are what is *not* put back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_but: bool,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// What was put back.
+    pub items: Vec<String>,
+    /// What could not be.
+    pub failed: Vec<NotRestored>,
+}
+
+/// State that could not be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRestored {
+    /// Where it is.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// The reason, for people.
+    pub why: String,
+}
+
+/// A part of the state that a test left otherwise than it found it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Where it is, in the notation of the language.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Of what kind it is.
+    pub kind: String,
+    /// What it was, unless it was not there.
+    #[serde(default)]
+    pub before: Option<String>,
+    /// What it is, unless it is gone.
+    #[serde(default)]
+    pub after: Option<String>,
 }
 
 /// A part of the world that a run can have for itself.
@@ -216,6 +271,12 @@ pub struct End {
     /// What the test wrote to standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
+    /// What it left otherwise than it found it, in a watched run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// How many more such changes there were.
+    #[serde(default)]
+    pub more: u64,
 }
 
 /// The outcomes an agent can see. That a process was killed, only the engine can.

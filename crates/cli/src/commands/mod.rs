@@ -1,5 +1,10 @@
 //! One file a command.
 
 pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod history;
+pub(crate) mod init;
 pub(crate) mod orders;
+pub(crate) mod replay;
+pub(crate) mod run;
 pub(crate) mod study;

@@ -1,23 +1,21 @@
 //! `unflake detect` and `unflake why`.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Write as _};
-use std::time::{Duration, Instant};
+use std::io::{self, IsTerminal, Write as _};
 
-use unflake_app::study::{Question, Request, Study, StudyError, study};
+use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
-use unflake_engine::{Interrupt, Level, Start};
+use unflake_engine::Interrupt;
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_pytest::{Interpreter, Limits, Project, Runner, Surroundings};
-use unflake_report::{Colour, Layout, Origin, View, json, junit, markdown, table, terminal, why};
+use unflake_report::{Colour, Layout, Study, json, junit, markdown, table, terminal, why};
+use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
 use crate::exit::{self, Failure};
-use crate::progress::Line;
-use crate::study_args::{DepthArg, DetectArgs, IsolationArg, StudyArgs, StudyFormat, WhyArgs};
-
-/// How long collecting may take.
-const COLLECT_MAX: Duration = Duration::from_mins(10);
+use crate::progress::{Goal, Line};
+use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
+use crate::store_args::command_line;
+use crate::study_args::{DepthArg, DetectArgs, StudyArgs, StudyFormat, WhyArgs};
 
 /// Prose is wrapped at this width where the terminal does not say.
 const WIDTH: usize = 100;
@@ -48,7 +46,7 @@ fn run(
     if jobs == 0 {
         return Err(Failure::input("--jobs: `0` runs at once is none", "give 1 or more"));
     }
-    let is_why = matches!(question, Question::Test(_));
+    let shape = if matches!(question, Question::Test(_)) { Shape::Test } else { Shape::Suite };
     let request = Request {
         question,
         depth: depth(args.depth),
@@ -56,16 +54,23 @@ fn run(
         flake_rate_min,
         seed: args.seed,
         wall_max: args.time.map(|time| time + time / 10),
+        keep: args.keep.keep()?,
+        command: command_line(),
     };
-    let project = project(args, paths)?;
+    let project = project(here()?, args.python.clone(), paths, args.options.clone())?;
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let start = now();
-    let mut line = Line::new();
-    let studied = study(&request, &project, limits(args, jobs), &interrupt, &mut line);
+    let mut line = Line::new(goal(&request, args));
+    let studied = study(
+        &request,
+        &project,
+        &limits(levels(args.isolation), args.timeout, jobs),
+        &interrupt,
+        &mut line,
+    );
     line.clear();
     let found = studied.map_err(|error| not_run(&error))?;
-    show(args, &found, confidence, start.elapsed(), is_why)?;
+    show(&found, if args.json { StudyFormat::Json } else { args.format }, shape)?;
     Ok(code(&found))
 }
 
@@ -85,45 +90,12 @@ fn budget(args: &StudyArgs, jobs: usize, confidence: Confidence) -> Result<Budge
     Ok(budget)
 }
 
-fn project(args: &StudyArgs, paths: Vec<OsString>) -> Result<Project, Failure> {
-    let current_dir = std::env::current_dir().map_err(|error| Failure::NotRun {
-        message: format!("the working directory cannot be read: {error}"),
-        hint: None,
-    })?;
-    let surroundings = Surroundings {
-        python: args.python.clone(),
-        virtual_env: std::env::var_os("VIRTUAL_ENV"),
-        path: std::env::var_os("PATH"),
-        current_dir: current_dir.clone(),
-    };
-    let interpreter = Interpreter::find(&surroundings).map_err(|error| Failure::NotRun {
-        message: error.to_string(),
-        hint: Some(error.hint().to_owned()),
-    })?;
-    Ok(Project {
-        interpreter,
-        current_dir,
-        runner: Runner::Auto,
-        paths,
-        options: args.options.clone(),
-        env: Vec::new(),
-    })
-}
-
-fn limits(args: &StudyArgs, jobs: usize) -> Limits {
-    let isolation = match args.isolation {
-        IsolationArg::All => vec![Level::Pid, Level::Tree, Level::Home, Level::Net],
-        IsolationArg::NoNet => vec![Level::Pid, Level::Tree, Level::Home],
-        IsolationArg::None => vec![],
-    };
-    Limits {
-        start: Start::Fork,
-        isolation,
-        start_timeout: COLLECT_MAX,
-        test_timeout: args.timeout,
-        run_timeout: None,
-        jobs,
-    }
+/// Of one test it cannot be foreseen how much there is to find out.
+fn goal(request: &Request, args: &StudyArgs) -> Goal {
+    let confidence = request.budget.confidence();
+    let is_suite = matches!(request.question, Question::Suite);
+    let orders = runs_needed(request.flake_rate_min, confidence).filter(|_| is_suite);
+    Goal { orders, confidence: Some(confidence).filter(|_| is_suite), time: args.time }
 }
 
 fn depth(depth: DepthArg) -> Depth {
@@ -134,93 +106,30 @@ fn depth(depth: DepthArg) -> Depth {
     }
 }
 
-fn n_processors() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+/// What a study is about, which decides how people are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// All tests.
+    Suite,
+    /// One.
+    Test,
 }
 
-/// The first Ctrl-C ends the study with what is known; the second ends us.
-fn stop_on_ctrl_c(interrupt: &Interrupt) {
-    let interrupt = interrupt.clone();
-    let mut is_second = false;
-    // Without a handler Ctrl-C ends us at once, and with us all that runs: no harm done.
-    let _ = ctrlc::set_handler(move || {
-        if is_second {
-            abort();
-        }
-        is_second = true;
-        interrupt.raise();
-    });
-}
-
-#[expect(clippy::exit, reason = "the user has asked twice")]
-fn abort() -> ! {
-    std::process::exit(i32::from(exit::UNDECIDED))
-}
-
-#[expect(clippy::disallowed_methods, reason = "how long it took is shown, and decides nothing")]
-fn now() -> Instant {
-    Instant::now()
-}
-
-fn not_run(error: &StudyError) -> Failure {
-    let hint = match error {
-        StudyError::Start(start) => start.hint(),
-        StudyError::UnknownTest { similar, .. } if !similar.is_empty() => {
-            let names: Vec<&str> = similar.iter().map(unflake_model::TestId::as_str).collect();
-            Some(format!("did you mean {}?", names.join(" or ")))
-        }
-        StudyError::NoTests => Some("name a file or folder with tests".to_owned()),
-        _ => None,
-    };
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message.push_str(": ");
-        message.push_str(&cause.to_string());
-        source = cause.source();
+impl Shape {
+    /// Of a study that is on record: one that looked at whole orders looked at all tests.
+    pub(crate) fn of(study: &Study) -> Self {
+        let is_one = study.exhibits.len() == 1 && study.n_orders == 0;
+        if is_one { Self::Test } else { Self::Suite }
     }
-    Failure::NotRun { message, hint }
 }
 
-fn show(
-    args: &StudyArgs,
-    study: &Study,
-    confidence: Confidence,
-    wall_time: Duration,
-    is_why: bool,
-) -> Result<(), Failure> {
-    let (runner, version) = study.runner.split_once(' ').unwrap_or((&study.runner, ""));
-    let command: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let origin = Origin {
-        runner: runner.to_owned(),
-        runner_version: version.to_owned(),
-        seed: args.seed,
-        command: command.join(" "),
-    };
-    let view = View {
-        suite: &study.suite,
-        exhibits: &study.exhibits,
-        causes: &study.causes,
-        changes: &study.changes,
-        set_up_failing: &study.set_up_failing,
-        records: &study.records,
-        warnings: &study.warnings,
-        spent: study.spent,
-        wall_time,
-        n_orders: study.n_orders,
-        flake_rate_detectable: study.flake_rate_detectable,
-        confidence,
-        ended: study.ended,
-        origin: &origin,
-    };
+/// Prints what was found.
+pub(crate) fn show(study: &Study, format: StudyFormat, shape: Shape) -> Result<(), Failure> {
+    let view = study.view();
     let mut out = io::stdout().lock();
-    let is_terminal = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let colour = if is_terminal { Colour::On } else { Colour::Off };
-    let layout = Layout { width: WIDTH, colour };
-    let format = if args.json { StudyFormat::Json } else { args.format };
+    let layout = Layout { width: WIDTH, colour: colour(&out) };
     match format {
-        StudyFormat::Text if is_why => {
+        StudyFormat::Text if shape == Shape::Test => {
             for exhibit in view.exhibits {
                 out.write_all(why::render(&view, exhibit, layout).as_bytes())?;
             }
@@ -233,6 +142,12 @@ fn show(
     }
     out.flush()?;
     Ok(())
+}
+
+/// Whether whoever reads this wants colours.
+pub(crate) fn colour(out: &impl IsTerminal) -> Colour {
+    let is_wanted = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if is_wanted { Colour::On } else { Colour::Off }
 }
 
 fn code(study: &Study) -> u8 {

@@ -1,5 +1,6 @@
 //! The few views on which every format is tested.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_model::{
@@ -8,7 +9,7 @@ use unflake_model::{
 };
 use unflake_report::{
     Confirmation, Ended, Exhibit, FailedAttempt, Failure, NotCollected, Origin, Record, State,
-    View, Warning,
+    Study, View, Warning,
 };
 
 /// What a view borrows from.
@@ -20,6 +21,7 @@ pub(crate) struct Case {
     pub(crate) set_up_failing: Vec<TestIndex>,
     pub(crate) records: Vec<Record>,
     pub(crate) warnings: Vec<Warning>,
+    pub(crate) n_recalled: u64,
     pub(crate) n_orders: u64,
     pub(crate) ended: Ended,
     pub(crate) origin: Origin,
@@ -36,12 +38,35 @@ impl Case {
             records: &self.records,
             warnings: &self.warnings,
             spent: Spent { runs: 412, attempts: 9120, time: Duration::from_millis(23_400) },
+            n_recalled: self.n_recalled,
             wall_time: Duration::from_millis(12_300),
             n_orders: self.n_orders,
             flake_rate_detectable: 0.072_158,
             confidence: Confidence::USUAL,
             ended: self.ended,
             origin: &self.origin,
+        }
+    }
+
+    /// The same as a value of its own.
+    pub(crate) fn study(&self) -> Study {
+        let view = self.view();
+        Study {
+            suite: Rc::new(self.suite.clone()),
+            exhibits: self.exhibits.clone(),
+            causes: self.causes.clone(),
+            changes: self.changes.clone(),
+            set_up_failing: self.set_up_failing.clone(),
+            records: self.records.clone(),
+            warnings: self.warnings.clone(),
+            spent: view.spent,
+            n_recalled: view.n_recalled,
+            wall_time: view.wall_time,
+            n_orders: view.n_orders,
+            flake_rate_detectable: view.flake_rate_detectable,
+            confidence: view.confidence,
+            ended: view.ended,
+            origin: self.origin.clone(),
         }
     }
 
@@ -61,6 +86,7 @@ impl Case {
             set_up_failing: Vec::new(),
             records: vec![passed; ids.len()],
             warnings: Vec::new(),
+            n_recalled: 0,
             n_orders: 40,
             ended: Ended::Confident,
             origin: Origin {
@@ -68,6 +94,7 @@ impl Case {
                 runner_version: "9.2.0".to_owned(),
                 seed: 7,
                 command: "unflake detect tests".to_owned(),
+                campaign: Some("3f2a91".to_owned()),
             },
         }
     }
@@ -98,6 +125,7 @@ impl Case {
             passed_in: (tally.failures < tally.attempts).then_some(RunId(1)),
             failed_in: (0 < tally.failures).then_some(RunId(3)),
             dependencies: Dependencies::default(),
+            is_complete: true,
             questions: 14,
             spent: Spent { runs: 66, attempts: 150, time: Duration::from_millis(900) },
         };
@@ -168,8 +196,12 @@ pub(crate) fn every_verdict() -> Case {
         CleanersOf { polluters: group(&[3, 4]), cleaners: group(&[5]) },
     ];
     case.depends(0, Dependencies { cleaners, ..polluted_by(&[&[2], &[3, 4]]) });
-    let state =
-        State { place: "shop.config.SETTINGS['currency']".to_owned(), kind: "global".to_owned() };
+    let state = State {
+        place: "shop.config.SETTINGS['currency']".to_owned(),
+        kind: "global".to_owned(),
+        before: Some("'EUR'".to_owned()),
+        after: Some("'USD'".to_owned()),
+    };
     case.exhibits[0].state.push(state);
     let setters = Dependencies { state_setters: vec![group(&[8])], ..Dependencies::default() };
     case.depends(1, setters);
@@ -221,6 +253,9 @@ fn every_warning() -> Vec<Warning> {
             n_orders: 3,
             reason: "the project pins test_\u{1b}[31mfirst".to_owned(),
         },
+        Warning::DiffersFromPlain { n_tests: 2 },
+        Warning::PlainNotRun { reason: "it was stopped after 60 s".to_owned() },
+        Warning::BrokenOff { reason: "cannot prepare a run: the disk is full".to_owned() },
         Warning::OutputTruncated { n_attempts: 2, bytes_max: 65_536 },
     ]
 }
@@ -234,6 +269,7 @@ pub(crate) fn nothing() -> Case {
 pub(crate) fn interrupted() -> Case {
     let mut case = Case::of(&numbered(30));
     case.ended = Ended::Interrupted;
+    case.n_recalled = 12;
     case.n_orders = 0;
     case.records.truncate(12);
     let suspect = case.add(Verdict::NodUndecided, 4, (1, 2));

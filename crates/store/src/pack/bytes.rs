@@ -22,7 +22,7 @@ const CHECKSUM_BYTES: usize = 8;
 pub(crate) struct Malformed(pub(crate) &'static str);
 
 /// FNV-1a (Fowler, Noll and Vo), 64 bits: finds accidents, not forgeries.
-pub(crate) fn digest(bytes: &[u8]) -> u64 {
+pub fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |state, byte| {
         (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })

@@ -15,7 +15,8 @@ pub(crate) mod suite;
 
 use std::time::Duration;
 
-pub(crate) use bytes::{Malformed, digest};
+pub(crate) use bytes::Malformed;
+pub use bytes::digest;
 use bytes::{Reader, Writer};
 
 /// Nanoseconds in each unit in which durations may be kept: nano-, micro-, milliseconds.

@@ -7,7 +7,7 @@
 //! | version | byte, 1 |
 //! | number of the run | number |
 //! | environment | byte 0 plain; byte 1 perturbed, then the seed as a number |
-//! | repetition | byte, attempts of each test: 1 or 2; 3, then test and stride as numbers: between |
+//! | repetition | byte 1 once; byte 2 twice; byte 3 between, then test and stride as numbers |
 //! | duration of the run | number, in nanoseconds |
 //! | how many tests | number |
 //! | order | column: from the test expected next (the one after the last) to the one that came |

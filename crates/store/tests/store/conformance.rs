@@ -98,7 +98,7 @@ fn campaigns_are_listed_newest_first_under_names_that_are_unique() {
         let back: Vec<CampaignId> = listed.iter().rev().map(|summary| summary.id).collect();
         assert_eq!(back, ids);
         for summary in &listed {
-            assert!(4 <= summary.short_id.len());
+            assert!(6 <= summary.short_id.len());
             assert_eq!(store.campaign(&summary.short_id).unwrap(), summary.id);
             assert_eq!(store.campaign(&summary.short_id.to_uppercase()).unwrap(), summary.id);
             assert_eq!(store.campaign(&summary.id.to_string()).unwrap(), summary.id);
@@ -198,21 +198,66 @@ fn nothing_is_added_to_a_campaign_that_has_ended() {
 }
 
 #[test]
-fn the_newest_unfinished_campaign_of_a_root_is_the_one_to_resume() {
+fn the_newest_campaign_with_the_wanted_settings_is_found_by_its_root() {
     on_each(|store| {
-        assert_eq!(store.unfinished("/project").unwrap(), None);
+        let newest = |store: &Store, root: &str, wanted: &str| {
+            let found = store.newest(root, |settings| settings == wanted).unwrap();
+            found.map(|summary| (summary.id, summary.ended))
+        };
+        assert_eq!(newest(store, "/project", "a"), None);
         let suite = small_suite();
-        let first = begin(store, "first");
-        let second = begin(store, "second");
-        let elsewhere = Campaign { root: "/elsewhere", ..campaign(&suite, "third") };
-        let elsewhere = store.begin(&elsewhere).unwrap();
-        assert_eq!(store.unfinished("/project").unwrap(), Some(second));
-        assert_eq!(store.unfinished("/elsewhere").unwrap(), Some(elsewhere));
+        let mut begin = |root, settings| {
+            let campaign = Campaign { root, settings, ..campaign(&suite, "detect") };
+            store.begin(&campaign).unwrap()
+        };
+        let _ = begin("/project", "a");
+        let second = begin("/project", "a");
+        let other = begin("/project", "b");
+        let elsewhere = begin("/elsewhere", "a");
+        assert_eq!(newest(store, "/project", "a"), Some((second, None)));
+        assert_eq!(newest(store, "/project", "b"), Some((other, None)));
+        assert_eq!(newest(store, "/elsewhere", "a"), Some((elsewhere, None)));
         store.finish(second, &conclusion(&[])).unwrap();
-        assert_eq!(store.unfinished("/project").unwrap(), Some(first));
-        store.finish(first, &conclusion(&[])).unwrap();
-        assert_eq!(store.unfinished("/project").unwrap(), None);
+        let (id, ended) = newest(store, "/project", "a").unwrap();
+        assert_eq!((id, ended.as_deref()), (second, Some(conclusion(&[]).ended)));
     });
+}
+
+#[test]
+fn a_campaign_that_is_taken_up_again_keeps_its_findings_until_it_ends_again() {
+    on_each(|store| {
+        let id = begin(store, "detect");
+        let first = [(TestIndex::new(0), Verdict::NodUndecided)];
+        store.finish(id, &conclusion(&first)).unwrap();
+        store.reopen(id).unwrap();
+        let (experiment, observation) = run(0, &[(0, PASSED)]);
+        store.record(id, &experiment, &observation, &[]).unwrap();
+        let summary = store.summary(id).unwrap();
+        assert_eq!((summary.ended, summary.verdicts), (None, vec![(Verdict::NodUndecided, 1)]));
+        assert!(store.findings(id).unwrap().is_some());
+        let second = [(TestIndex::new(0), Verdict::Ndoi), (TestIndex::new(1), Verdict::Ndoi)];
+        store.finish(id, &conclusion(&second)).unwrap();
+        let summary = store.summary(id).unwrap();
+        assert_eq!(summary.verdicts, [(Verdict::Ndoi, 2)]);
+        assert!(summary.ended.is_some());
+    });
+}
+
+#[test]
+fn a_campaign_has_one_claim_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let id = begin(&mut store, "detect");
+    let other = begin(&mut store, "why");
+    let claim = store.claim(id).unwrap().expect("nobody has it");
+    let again = Store::open(&path).unwrap();
+    assert!(again.claim(id).unwrap().is_none());
+    assert!(again.claim(other).unwrap().is_some());
+    drop(claim);
+    assert!(again.claim(id).unwrap().is_some());
+    let names = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().ends_with(".lock")));
 }
 
 #[test]
@@ -294,7 +339,7 @@ fn a_test_has_a_tally_for_each_campaign_that_had_it() {
         let third = begin(store, "third");
 
         let test = small_suite().id(TestIndex::new(2)).clone();
-        let history = store.test_history(&test).unwrap();
+        let history = store.test_records(&[&test], 9).unwrap().concat();
         assert_eq!(history.len(), 2);
         assert_eq!((history[0].campaign, history[0].verdict), (third, None));
         assert_eq!(history[0].plain, Tally::default());
@@ -302,7 +347,9 @@ fn a_test_has_a_tally_for_each_campaign_that_had_it() {
         assert_eq!(history[1].plain, Tally { failures: 1, attempts: 2 });
         assert_eq!(history[1].varied, Tally { failures: 1, attempts: 1 });
         assert_eq!(history[1].commit.as_deref(), Some("0123abcd"));
-        assert_eq!(store.test_history(&test_id("no such test")).unwrap(), []);
+        let unknown = test_id("no such test");
+        let both = store.test_records(&[&unknown, &test], 1).unwrap();
+        assert_eq!((both[0].len(), both[1].len()), (0, 1));
     });
 }
 

@@ -1,0 +1,101 @@
+//! The two questions, put to the analysis that answers each; one form for both answers.
+
+use std::rc::Rc;
+
+use unflake_detect::Inquiry;
+use unflake_detect::campaign::{self, campaign};
+use unflake_detect::cause::causes;
+use unflake_detect::explain::{Depth, explain};
+use unflake_model::{Budget, Cause, Finding, Order, OutcomeChange, Suite, TestIndex};
+use unflake_report::Ended;
+
+use crate::begin::Comparison;
+use crate::drive::{Finish, Watcher, World, drive};
+use crate::recall::Recall;
+use crate::study::Request;
+
+/// How often the original order is run while something fails in it.
+const SET_UP_TRIES: u32 = 3;
+
+/// What is asked.
+pub(crate) struct Analysis<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) budget: Budget,
+    pub(crate) comparison: Comparison,
+    pub(crate) suite: &'a Rc<Suite>,
+    /// The test in question; all of them if there is none.
+    pub(crate) target: Option<TestIndex>,
+}
+
+impl Analysis<'_> {
+    pub(crate) fn run(
+        &self,
+        world: &mut dyn World,
+        recall: &mut Recall,
+        watcher: &mut dyn Watcher,
+    ) -> (Found, Finish) {
+        let Request { depth, seed, flake_rate_min, .. } = *self.request;
+        let suite = Rc::clone(self.suite);
+        if let Some(test) = self.target {
+            let has_first = self.comparison == Comparison::First;
+            let inquiry = Inquiry::new(suite, self.budget, |lab| async move {
+                if has_first {
+                    // It is evidence too, and was made already.
+                    let _ = lab.run(Order::original(lab.suite())).await;
+                }
+                explain(lab, test, depth).await
+            });
+            let (finding, finish) = drive(inquiry, world, recall, watcher);
+            let is_short = depth != Depth::Kind && !finding.is_complete;
+            let ended = if is_short { Ended::OutOfBudget } else { Ended::Confident };
+            return (Found { ended, ..finding.into() }, finish);
+        }
+        let tries = SET_UP_TRIES;
+        let settings = campaign::Settings { seed, tries, depth, perturbed_runs: 0, flake_rate_min };
+        let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
+        let (report, finish) = drive(inquiry, world, recall, watcher);
+        (report.into(), finish)
+    }
+}
+
+/// What an analysis says, whichever it was.
+pub(crate) struct Found {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) causes: Vec<Cause>,
+    pub(crate) changes: Vec<OutcomeChange>,
+    pub(crate) set_up_failing: Vec<TestIndex>,
+    pub(crate) n_orders: u64,
+    pub(crate) flake_rate_detectable: f64,
+    pub(crate) ended: Ended,
+}
+
+impl From<campaign::Report> for Found {
+    fn from(report: campaign::Report) -> Self {
+        Self {
+            findings: report.findings,
+            causes: report.causes,
+            changes: report.changes,
+            set_up_failing: report.set_up.failing,
+            n_orders: report.n_orders,
+            flake_rate_detectable: report.flake_rate_detectable,
+            ended: match report.ended {
+                campaign::Ended::Confident => Ended::Confident,
+                campaign::Ended::OutOfBudget => Ended::OutOfBudget,
+            },
+        }
+    }
+}
+
+impl From<Finding> for Found {
+    fn from(finding: Finding) -> Self {
+        Self {
+            causes: causes(std::slice::from_ref(&finding)),
+            findings: vec![finding],
+            changes: Vec::new(),
+            set_up_failing: Vec::new(),
+            n_orders: 0,
+            flake_rate_detectable: 1.0,
+            ended: Ended::Confident,
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! How does a campaign begin: with the tests as they are, or from where it was cut off?
+//!
+//! The same question about the same code that was not answered to its end, because it was killed,
+//! interrupted or out of budget, is taken up again: its runs wait in the [`Recall`], and what they
+//! cost is granted on top of the budget, so that only what is run now is paid for now. The first
+//! run and the isolation that it led to are taken over too.
+//!
+//! Otherwise the campaign begins anew. Either way, a history that cannot be used costs the record,
+//! never the campaign.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use unflake_engine::{Collected, Level};
+use unflake_model::{Experiment, Suite};
+use unflake_pytest::{Limits, Project};
+use unflake_report::{Ended, Warning};
+use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
+
+use crate::baseline::baseline;
+use crate::cold::PlainRunner;
+use crate::drive::Answer;
+use crate::fingerprint;
+use crate::recall::Recall;
+use crate::record::{Recorder, answers};
+use crate::terms::{self, Settings, Terms};
+use crate::world::{EngineWorld, Stopped};
+
+/// Where and how a campaign is kept.
+#[derive(Clone, Debug)]
+pub struct Keep {
+    /// The file of the history.
+    pub file: PathBuf,
+    /// The folder of the project.
+    pub root: PathBuf,
+    /// The command line, as it was typed.
+    pub command: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_unix_ms: i64,
+    /// Whether to go on with an unfinished campaign.
+    pub unfinished: Unfinished,
+}
+
+/// What to do about an unfinished campaign of the same terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// Go on with it.
+    Resume,
+    /// Leave it, and begin anew.
+    Leave,
+}
+
+/// What is to be run, and how.
+pub(crate) struct Setting<'a> {
+    pub(crate) keep: Option<&'a Keep>,
+    pub(crate) comparison: Comparison,
+    /// What is asked, in full.
+    pub(crate) question: String,
+    pub(crate) seed: u64,
+    pub(crate) project: &'a Project,
+    pub(crate) limits: &'a Limits,
+    pub(crate) collected: &'a Collected,
+}
+
+/// When isolated runs are compared with the plain runner's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// Before anything else, on all tests.
+    First,
+    /// Only if the plain runner does not show what was found.
+    IfDenied,
+}
+
+/// How a campaign has begun.
+pub(crate) struct Beginning {
+    pub(crate) suite: Rc<Suite>,
+    pub(crate) recall: Recall,
+    pub(crate) recorder: Recorder,
+    /// The first run, if it is not on record yet.
+    pub(crate) first: Option<(Experiment, Answer)>,
+    pub(crate) n_recalled: u64,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl Beginning {
+    /// Without a first run, and so without run times.
+    fn unseen(world: &mut EngineWorld) -> Self {
+        Self {
+            suite: Rc::new(world.engine().suite(|_| Duration::ZERO)),
+            recall: Recall::default(),
+            recorder: Recorder::default(),
+            first: None,
+            n_recalled: 0,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// What the history says about a campaign that is to begin.
+enum History {
+    /// It is not kept, or cannot be.
+    Closed(Recorder),
+    /// It is a new one.
+    Open(Store, Terms),
+    /// It began earlier.
+    Resumed(Beginning),
+}
+
+impl Setting<'_> {
+    /// Begins.
+    pub(crate) fn begin(
+        &self,
+        world: &mut EngineWorld,
+        runner: &dyn PlainRunner,
+    ) -> Result<Beginning, Stopped> {
+        let history = self.history(world);
+        match history.unwrap_or_else(|error| History::Closed(Recorder::broken(&error))) {
+            History::Resumed(beginning) => Ok(beginning),
+            History::Closed(recorder) => {
+                Ok(Beginning { recorder, ..self.first_run(world, runner)? })
+            }
+            History::Open(store, terms) => {
+                let beginning = self.first_run(world, runner)?;
+                let levels = world.engine().isolation().to_vec();
+                let settings = Settings { terms, levels, warnings: beginning.warnings.clone() };
+                let recorder = self.recorder(store, &settings, &beginning.suite);
+                Ok(Beginning { recorder, ..beginning })
+            }
+        }
+    }
+
+    fn history(&self, world: &mut EngineWorld) -> Result<History, StoreError> {
+        let Some(keep) = self.keep else {
+            return Ok(History::Closed(Recorder::default()));
+        };
+        let store = Store::open(&keep.file)?;
+        let terms = self.terms(keep);
+        match resumable(&store, keep, &terms)? {
+            Some(resumable) => Ok(History::Resumed(resume(store, resumable, world)?)),
+            None => Ok(History::Open(store, terms)),
+        }
+    }
+
+    fn terms(&self, keep: &Keep) -> Terms {
+        let Project { interpreter, current_dir, runner, paths, options, env } = self.project;
+        let text = |word: &OsStr| word.to_string_lossy().into_owned();
+        let texts = |words: &[OsString]| words.iter().map(|word| text(word)).collect();
+        Terms {
+            question: self.question.clone(),
+            folder: text(current_dir.as_os_str()),
+            program: text(&interpreter.program),
+            manner: format!("{} {env:?}", runner.as_str()),
+            options: texts(options),
+            paths: texts(paths),
+            runner: terms::runner(self.collected),
+            isolation: self.limits.isolation.clone(),
+            test_timeout_ms: self.limits.test_timeout.as_millis(),
+            tests: terms::tests(self.collected),
+            code: terms::hex(fingerprint::code(&keep.root)),
+        }
+    }
+
+    fn first_run(
+        &self,
+        world: &mut EngineWorld,
+        runner: &dyn PlainRunner,
+    ) -> Result<Beginning, Stopped> {
+        if self.comparison == Comparison::IfDenied {
+            return Ok(Beginning::unseen(world));
+        }
+        let baseline = baseline(world, &self.limits.isolation, runner)?;
+        let suite = Rc::new(baseline.suite(world));
+        let failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
+        let answer = Answer { observation: baseline.observation, failures };
+        Ok(Beginning {
+            suite,
+            recall: Recall::default(),
+            recorder: Recorder::default(),
+            first: Some((baseline.experiment, answer)),
+            n_recalled: 0,
+            warnings: baseline.warnings,
+        })
+    }
+
+    /// Records a campaign that has no beginning of its own.
+    pub(crate) fn record(&self, suite: &Suite, levels: &[Level]) -> Recorder {
+        let Some(keep) = self.keep else { return Recorder::default() };
+        let (levels, warnings) = (levels.to_vec(), Vec::new());
+        let settings = Settings { terms: self.terms(keep), levels, warnings };
+        match Store::open(&keep.file) {
+            Ok(store) => self.recorder(store, &settings, suite),
+            Err(error) => Recorder::broken(&error),
+        }
+    }
+
+    fn recorder(&self, store: Store, settings: &Settings, suite: &Suite) -> Recorder {
+        let Some(keep) = self.keep else { return Recorder::default() };
+        let commit = fingerprint::commit(&keep.root);
+        let campaign = Campaign {
+            command: &keep.command,
+            started_unix_ms: keep.started_unix_ms,
+            root: &keep.root.to_string_lossy(),
+            commit: commit.as_deref(),
+            runner: &self.collected.runner,
+            runtime: &self.project.interpreter.program.to_string_lossy(),
+            seed: self.seed,
+            settings: &settings.text(),
+            suite,
+        };
+        Recorder::begin(store, &campaign)
+    }
+}
+
+/// A campaign to go on with.
+struct Resumable {
+    summary: CampaignSummary,
+    settings: Settings,
+    claim: Claim,
+}
+
+/// The newest campaign of the same terms, if it was not answered to its end and nobody else works
+/// on it.
+fn resumable(store: &Store, keep: &Keep, terms: &Terms) -> Result<Option<Resumable>, StoreError> {
+    if keep.unfinished == Unfinished::Leave {
+        return Ok(None);
+    }
+    let is_same = |text: &str| Settings::parse(text).is_some_and(|it| it.terms == *terms);
+    let Some(found) = store.newest(&keep.root.to_string_lossy(), is_same)? else {
+        return Ok(None);
+    };
+    let Some(claim) = store.claim(found.id)? else { return Ok(None) };
+    // Looked at again now that it is ours: another may have just ended it.
+    let summary = store.summary(found.id)?;
+    let is_done = summary.ended.as_deref() == Some(Ended::Confident.slug());
+    let settings = Settings::parse(&summary.settings).filter(|_| !is_done);
+    Ok(settings.map(|settings| Resumable { summary, settings, claim }))
+}
+
+fn resume(
+    store: Store,
+    Resumable { summary, settings, claim }: Resumable,
+    world: &mut EngineWorld,
+) -> Result<Beginning, StoreError> {
+    let earlier = store.suite(summary.id)?;
+    let mut recall = Recall::default();
+    let mut n_numbers = 0;
+    for (experiment, answer) in answers(&store, summary.id)? {
+        n_numbers = n_numbers.max(experiment.run.0 + 1);
+        recall.add(experiment.run, &experiment, answer);
+    }
+    let recorder = Recorder::go_on(store, summary.id, claim, n_numbers)?;
+    world.engine().set_isolation(settings.levels);
+    let duration = |id: &_| earlier.find(id).map_or(Duration::ZERO, |test| earlier.duration(test));
+    Ok(Beginning {
+        suite: Rc::new(world.engine().suite(duration)),
+        recall,
+        recorder,
+        first: None,
+        n_recalled: summary.n_runs,
+        warnings: settings.warnings,
+    })
+}

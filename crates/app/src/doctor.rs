@@ -1,0 +1,162 @@
+//! What is there to run the tests of a project with, and what is missing?
+//!
+//! Everything a study needs is brought up once: interpreter, runner, collection, a fork, isolation.
+//! No test is run; the run that tries isolation is an empty order.
+
+use std::collections::BTreeMap;
+
+use unflake_engine::{Engine, Event, Interrupt, Isolation, StartError};
+use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
+use unflake_pytest::{Limits, Project};
+use unflake_report::{Warning, plural};
+
+use crate::causes::with_causes;
+use crate::study::collection_warnings;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What.
+    pub what: &'static str,
+    /// What was found.
+    pub found: String,
+    /// What to do about it, if something is missing.
+    pub missing: Option<String>,
+}
+
+impl Check {
+    /// All is well.
+    pub fn ok(what: &'static str, found: impl Into<String>) -> Self {
+        Self { what, found: found.into(), missing: None }
+    }
+
+    /// Something is missing; what to do about it.
+    pub fn missing(what: &'static str, found: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what, found: found.into(), missing: Some(hint.into()) }
+    }
+
+    fn limited(what: &'static str, warning: &Warning) -> Self {
+        Self::missing(what, warning.message(), warning.advice())
+    }
+}
+
+/// What was looked at, and whether tests can be run.
+#[derive(Clone, Debug)]
+pub struct Examination {
+    /// One by one.
+    pub checks: Vec<Check>,
+    /// What is to be run, if anything can be.
+    pub suite: Option<Found>,
+}
+
+/// The tests that were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Name and version of the runner.
+    pub runner: String,
+    /// How many tests in which of the topmost files and folders.
+    pub places: BTreeMap<String, usize>,
+}
+
+impl Found {
+    /// How many tests there are.
+    pub fn n_tests(&self) -> usize {
+        self.places.values().sum()
+    }
+}
+
+/// Looks at all of it.
+pub fn examine(project: &Project, limits: &Limits, interrupt: &Interrupt) -> Examination {
+    let interpreter = &project.interpreter;
+    let program = interpreter.program.display();
+    let mut checks = vec![Check::ok("interpreter", format!("{program}, {}", interpreter.source))];
+    checks.push(match interpreter.version(&project.current_dir, interrupt) {
+        Ok(version) => Check::ok("python", version),
+        Err(why) => Check::missing("python", why, "name another with --python"),
+    });
+    let started = Engine::start(project.launch(limits.clone()), interrupt);
+    let suite = match started {
+        Ok(engine) => Some(look_around(engine, &mut checks)),
+        Err(error) => {
+            checks.push(not_started(&error));
+            None
+        }
+    };
+    Examination { checks, suite }
+}
+
+fn not_started(error: &StartError) -> Check {
+    let said = error.complaint().map(|said| format!("\n{}", said.trim_end())).unwrap_or_default();
+    let hint = error.hint().unwrap_or_else(|| "run your runner by itself to see more".to_owned());
+    Check::missing("tests", format!("{}{said}", with_causes(error)), hint)
+}
+
+/// What an engine that has started knows.
+fn look_around(mut engine: Engine, checks: &mut Vec<Check>) -> Found {
+    let collected = engine.collected();
+    let mut places = BTreeMap::new();
+    for test in &collected.tests {
+        let place = test.file.split('/').next().unwrap_or_default();
+        *places.entry(place.to_owned()).or_insert(0) += 1;
+    }
+    let found = Found { runner: collected.runner.clone(), places };
+    checks.push(Check::ok("runner", found.runner.clone()));
+    checks.push(Check::ok(
+        "plugins",
+        match collected.plugins.as_slice() {
+            [] => "none that reorders, repeats or distributes tests".to_owned(),
+            plugins => format!("{} stand back, because we choose the order", plugins.join(", ")),
+        },
+    ));
+    let n_tests = plural(found.n_tests() as u64, "test", "tests");
+    checks.push(Check::ok("tests", format!("{n_tests} collected")));
+    let warnings = collection_warnings(&engine);
+    let of = |warning: &Warning| match warning {
+        Warning::ForkUnsafe { .. } => "fork",
+        _ => "collection",
+    };
+    checks.extend(warnings.iter().map(|warning| Check::limited(of(warning), warning)));
+    if engine.why_cold().is_none() {
+        checks.push(Check::ok("fork", "safe: runs begin in milliseconds"));
+    }
+    checks.extend(isolation(&mut engine));
+    found
+}
+
+/// Which levels of isolation hold, and which do not.
+fn isolation(engine: &mut Engine) -> Vec<Check> {
+    if engine.isolation().is_empty() {
+        return vec![Check::ok("isolation", "not asked for")];
+    }
+    let Isolation { applied, refused } = match try_isolation(engine) {
+        Ok(isolation) => isolation,
+        Err(why) => return vec![Check::missing("isolation", why, "start it again")],
+    };
+    let mut checks = Vec::new();
+    if !applied.is_empty() {
+        let levels: Vec<&str> = applied.iter().map(|level| level.as_str()).collect();
+        checks.push(Check::ok("isolation", format!("{} for each run", levels.join(", "))));
+    }
+    checks.extend(refused.into_iter().map(|refused| {
+        let (level, reason) = (refused.level.as_str().to_owned(), refused.why);
+        Check::limited("isolation", &Warning::IsolationRefused { level, reason })
+    }));
+    checks
+}
+
+fn try_isolation(engine: &mut Engine) -> Result<Isolation, String> {
+    let experiment = Experiment {
+        run: RunId(0),
+        order: Order::from_distinct(Vec::<TestIndex>::new()),
+        environment: Environment::Plain,
+        repetition: Repetition::Once,
+    };
+    engine.submit(&experiment).map_err(|error| error.to_string())?;
+    loop {
+        match engine.next_event().map_err(|error| with_causes(&error))? {
+            Event::RunEnded { isolation, .. } => return Ok(isolation),
+            Event::Interrupted | Event::Idle => return Err("interrupted".to_owned()),
+            _ => (),
+        }
+    }
+}

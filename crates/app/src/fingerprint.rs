@@ -1,0 +1,139 @@
+//! Is it still the same code? One number for all that a test run is likely to read.
+//!
+//! Runs of an earlier start are evidence only while the code is what it was. So the contents of
+//! Python and configuration files below the project are digested, in the order of their names:
+//! editors that touch a file without changing it change nothing. Environments, caches, hidden
+//! folders and what tools build are left out; they change without the code changing.
+//!
+//! Limits: data files and installed packages are not looked at. Beyond [`BYTES_MAX`] files count
+//! with their names and sizes alone, beyond [`FILES_MAX`] not at all: a tree of that size would
+//! take longer to read than the runs it could save.
+
+use std::fs;
+use std::path::Path;
+
+use unflake_model::random::mix;
+use unflake_store::digest;
+
+const FILES_MAX: usize = 50_000;
+const BYTES_MAX: u64 = 256 << 20;
+
+/// How names of files end that belong to the code.
+const ENDINGS: [&str; 9] =
+    [".py", ".pyi", ".pyx", ".toml", ".ini", ".cfg", ".json", ".yaml", ".yml"];
+
+/// Folders that hold no code of the project.
+const LEFT_OUT: [&str; 7] =
+    ["__pycache__", "node_modules", "site-packages", "build", "dist", "target", "venv"];
+
+/// The digest of the code below a folder. What cannot be read counts as absent.
+pub(crate) fn code(root: &Path) -> u64 {
+    let mut files = Vec::new();
+    collect(root, &mut files);
+    let mut n_bytes = 0;
+    files.iter().fold(0, |state, file| {
+        let name = file.as_os_str().as_encoded_bytes();
+        let len = fs::metadata(root.join(file)).map_or(0, |found| found.len());
+        n_bytes += len;
+        let contents = if n_bytes <= BYTES_MAX { fs::read(root.join(file)).ok() } else { None };
+        let contents = contents.map_or(len, |contents| digest(&contents));
+        mix(mix(state ^ digest(name)) ^ contents)
+    })
+}
+
+/// All files of the code, in the order of their paths below `root`.
+fn collect(root: &Path, files: &mut Vec<std::path::PathBuf>) {
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        let mut entries: Vec<fs::DirEntry> =
+            fs::read_dir(&folder).into_iter().flatten().flatten().collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            // Of a link, neither: what it leads to is elsewhere, or is here already.
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && !is_left_out(&path, &name) {
+                open.push(path);
+            } else if kind.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+                files.extend(path.strip_prefix(root).map(Path::to_owned));
+            }
+            if FILES_MAX <= files.len() {
+                return;
+            }
+        }
+    }
+}
+
+fn is_left_out(folder: &Path, name: &str) -> bool {
+    name.starts_with('.')
+        || LEFT_OUT.contains(&name)
+        || name.ends_with(".egg-info")
+        || folder.join("pyvenv.cfg").exists()
+}
+
+/// The commit that is checked out at a project, as far as plain files tell.
+pub(crate) fn commit(root: &Path) -> Option<String> {
+    let git = root.ancestors().map(|folder| folder.join(".git")).find(|git| git.is_dir())?;
+    let head = fs::read_to_string(git.join("HEAD")).ok()?;
+    let Some(name) = head.trim().strip_prefix("ref: ") else {
+        return Some(head.trim().to_owned());
+    };
+    let loose = fs::read_to_string(git.join(name)).ok();
+    let packed = || {
+        let refs = fs::read_to_string(git.join("packed-refs")).ok()?;
+        let of = |line: &str| line.strip_suffix(name)?.strip_suffix(' ').map(str::to_owned);
+        refs.lines().find_map(of)
+    };
+    loose.map(|commit| commit.trim().to_owned()).or_else(packed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_changes_with_the_code_and_with_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("a/test_a.py", "x = 1");
+        write("pyproject.toml", "");
+        let before = code(folder.path());
+        write("a/__pycache__/test_a.cpython-311.py", "");
+        write(".git/hooks/x.py", "");
+        write("env/pyvenv.cfg", "");
+        write("env/lib/x.py", "");
+        write("notes.txt", "");
+        write("a/test_a.py", "x = 1");
+        assert_eq!(code(folder.path()), before);
+        for (name, text) in
+            [("a/test_a.py", "x = 2"), ("b/test_a.py", ""), ("pyproject.toml", "[tool]")]
+        {
+            let unchanged = code(folder.path());
+            write(name, text);
+            assert_ne!(code(folder.path()), unchanged, "{name}");
+        }
+        write("a/test_a.py", "x = 1");
+        fs::remove_dir_all(folder.path().join("b")).unwrap();
+        write("pyproject.toml", "");
+        assert_eq!(code(folder.path()), before);
+    }
+
+    #[test]
+    fn the_commit_is_read_from_loose_and_packed_refs() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join(".git");
+        fs::create_dir_all(git.join("refs/heads")).unwrap();
+        fs::write(git.join("HEAD"), "0123\n").unwrap();
+        assert_eq!(commit(folder.path()).as_deref(), Some("0123"));
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(git.join("packed-refs"), "# pack\n4567 refs/heads/main\n").unwrap();
+        assert_eq!(commit(folder.path()).as_deref(), Some("4567"));
+        fs::write(git.join("refs/heads/main"), "89ab\n").unwrap();
+        assert_eq!(commit(folder.path()).as_deref(), Some("89ab"));
+    }
+}

@@ -1,0 +1,319 @@
+//! What happened before: campaigns, one test over time, one run.
+//!
+//! Reads what [`crate::study`] and [`crate::single`] have recorded, and makes none of it up: a
+//! history that is not there is not made by being asked for.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::str::FromStr;
+
+use unflake_model::{Experiment, Observation, RunId, Suite, TestId};
+use unflake_report::{Study, saved};
+use unflake_store::{CampaignId, CampaignSummary, Failure, Store, StoreError, TestRecord};
+
+use crate::single::Known;
+use crate::terms::Settings;
+
+/// Names suggested for one that is not known.
+const SIMILAR_MAX: usize = 5;
+
+/// Why the history does not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// Nothing was recorded yet.
+    #[error("there is no history in `{}`", file.display())]
+    None {
+        /// Where it would be.
+        file: PathBuf,
+    },
+    /// The history does not work.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What was found cannot be shown.
+    #[error("campaign `{campaign}`: {source}")]
+    Unreadable {
+        /// The campaign.
+        campaign: String,
+        /// Why not.
+        source: saved::Unreadable,
+    },
+    /// It was a single run, and came to no verdicts.
+    #[error("campaign `{campaign}` only ran the tests once")]
+    NoFindings {
+        /// The campaign.
+        campaign: String,
+    },
+    /// It was cut off, and has not come to an end since.
+    #[error("campaign `{campaign}` has not ended: it was killed, or is under way")]
+    NotEnded {
+        /// The campaign.
+        campaign: String,
+        /// What started it.
+        command: String,
+    },
+    /// No campaign had this test.
+    #[error("test `{id}` is in no campaign")]
+    UnknownTest {
+        /// The name given.
+        id: TestId,
+        /// Names of the last campaign that are like it.
+        similar: Vec<TestId>,
+    },
+    /// The campaign has no such run.
+    #[error("campaign `{campaign}` has no run {}: it has {n_runs}", run.0)]
+    UnknownRun {
+        /// The campaign.
+        campaign: String,
+        /// The number given.
+        run: RunId,
+        /// How many there are.
+        n_runs: u64,
+    },
+}
+
+impl HistoryError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::None { .. } => "`unflake detect` makes one; or name another with --store".into(),
+            Self::Store(error) => error.hint()?.into(),
+            Self::Unreadable { .. } => "update unflake".into(),
+            Self::NoFindings { campaign } => {
+                format!("`unflake replay {campaign}/0` runs them again in the same order")
+            }
+            Self::NotEnded { command, .. } => format!("`{command}` goes on with it"),
+            Self::UnknownTest { similar, .. } if !similar.is_empty() => {
+                let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
+                format!("did you mean {}?", names.join(" or "))
+            }
+            Self::UnknownTest { .. } => "give a test as your runner spells it".into(),
+            Self::UnknownRun { .. } => "runs are numbered from 0".into(),
+        })
+    }
+}
+
+/// A run as reports spell it: `3f2a91/7`, or `7` for one of the last campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunName {
+    /// The campaign: the beginning of its name, or `latest`.
+    pub campaign: String,
+    /// Its number.
+    pub run: RunId,
+}
+
+/// A text that names no run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` names no run; give CAMPAIGN/NUMBER, or NUMBER for the last campaign")]
+pub struct InvalidRunName(String);
+
+impl FromStr for RunName {
+    type Err = InvalidRunName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRunName> {
+        let (campaign, number) = text.split_once('/').unwrap_or(("latest", text));
+        let run = number.parse().map(RunId).map_err(|_| InvalidRunName(text.to_owned()))?;
+        if campaign.is_empty() {
+            return Err(InvalidRunName(text.to_owned()));
+        }
+        Ok(Self { campaign: campaign.to_owned(), run })
+    }
+}
+
+impl fmt::Display for RunName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.campaign, self.run.0)
+    }
+}
+
+/// The history of a project, to be read.
+#[derive(Debug)]
+pub struct History {
+    store: Store,
+}
+
+/// How a test fared over time.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// In each campaign that had it, newest first, by the short name of the campaign.
+    pub records: Vec<(String, TestRecord)>,
+    /// What its failures said, newest first, each with the name of its run.
+    pub failures: Vec<(RunName, Failure)>,
+}
+
+/// A run on record.
+#[derive(Clone, Debug)]
+pub struct PastRun {
+    /// Its name, in full.
+    pub name: RunName,
+    /// The tests of its campaign.
+    pub suite: Suite,
+    /// What was run.
+    pub experiment: Experiment,
+    /// What was seen.
+    pub observation: Observation,
+    /// The campaign.
+    pub campaign: CampaignSummary,
+}
+
+impl PastRun {
+    pub(crate) fn settings(&self) -> Option<Settings> {
+        Settings::parse(&self.campaign.settings)
+    }
+}
+
+impl History {
+    /// Opens the history in this file.
+    pub fn open(file: &Path) -> Result<Self, HistoryError> {
+        if !file.exists() {
+            return Err(HistoryError::None { file: file.to_owned() });
+        }
+        Ok(Self { store: Store::open(file)? })
+    }
+
+    /// The last campaigns, newest first.
+    pub fn campaigns(&self, limit: usize) -> Result<Vec<CampaignSummary>, HistoryError> {
+        Ok(self.store.campaigns(limit)?)
+    }
+
+    /// What a campaign found, as it was shown then.
+    pub fn study(&self, selector: &str) -> Result<Study, HistoryError> {
+        let id = self.store.campaign(selector)?;
+        let summary = self.store.summary(id)?;
+        let campaign = summary.short_id.clone();
+        let Some(findings) = self.store.findings(id)? else {
+            return Err(HistoryError::NotEnded { campaign, command: summary.command });
+        };
+        if findings.is_empty() {
+            return Err(HistoryError::NoFindings { campaign });
+        }
+        let suite = Rc::new(self.store.suite(id)?);
+        saved::read(&findings, suite)
+            .map_err(|source| HistoryError::Unreadable { campaign, source })
+    }
+
+    /// How a test fared in each campaign, and at most so many of its failures.
+    pub fn past(&self, test: &TestId, n_failures: usize) -> Result<Past, HistoryError> {
+        let records = self.store.test_records(&[test], usize::MAX)?.concat();
+        if records.is_empty() {
+            return Err(HistoryError::UnknownTest {
+                id: test.clone(),
+                similar: self.similar(test),
+            });
+        }
+        let mut named = Vec::new();
+        for record in records {
+            named.push((self.name(record.campaign)?, record));
+        }
+        let mut failures = Vec::new();
+        for failure in self.store.failures_of(test, n_failures)? {
+            let campaign = self.name(failure.campaign)?;
+            failures.push((RunName { campaign, run: failure.run }, failure));
+        }
+        Ok(Past { records: named, failures })
+    }
+
+    /// What is known about tests from the last campaigns but this one: counts and last verdict, and
+    /// the groups of polluters that were found with it.
+    pub(crate) fn known(
+        &self,
+        tests: &[TestId],
+        n_campaigns: usize,
+        but: Option<&str>,
+    ) -> Result<Vec<Known>, HistoryError> {
+        let but = but.map(|name| self.store.campaign(name)).transpose()?;
+        let tests: Vec<&TestId> = tests.iter().collect();
+        let mut all = Vec::new();
+        for (test, records) in tests.iter().zip(self.store.test_records(&tests, n_campaigns)?) {
+            let mut known = Known::default();
+            for record in records.iter().filter(|record| Some(record.campaign) != but) {
+                known.tally.attempts += record.plain.attempts;
+                known.tally.failures += record.plain.failures;
+                if let (None, Some(verdict)) = (&known.verdict, record.verdict) {
+                    known.verdict = Some((verdict, self.name(record.campaign)?));
+                    known.polluters = self.polluters(record.campaign, test);
+                }
+            }
+            all.push(known);
+        }
+        Ok(all)
+    }
+
+    /// The groups of polluters that a campaign found for a test; none if that cannot be read.
+    fn polluters(&self, campaign: CampaignId, test: &TestId) -> Vec<Vec<TestId>> {
+        let Ok(study) = self.study(&campaign.to_string()) else { return Vec::new() };
+        let view = study.view();
+        let exhibit = view.suite.find(test).and_then(|test| view.exhibit(test));
+        let groups = exhibit.map(|exhibit| exhibit.finding.dependencies.polluters.as_slice());
+        let ids = |group: &Vec<_>| group.iter().map(|test| view.suite.id(*test).clone()).collect();
+        groups.unwrap_or_default().iter().map(ids).collect()
+    }
+
+    /// A run on record.
+    pub fn run(&self, name: &RunName) -> Result<PastRun, HistoryError> {
+        let id = self.store.campaign(&name.campaign)?;
+        let campaign = self.store.summary(id)?;
+        for run in self.store.runs(id)? {
+            let (experiment, observation) = run?;
+            if experiment.run == name.run {
+                let name = RunName { campaign: campaign.short_id.clone(), run: name.run };
+                let suite = self.store.suite(id)?;
+                return Ok(PastRun { name, suite, experiment, observation, campaign });
+            }
+        }
+        let n_runs = campaign.n_runs;
+        Err(HistoryError::UnknownRun { campaign: campaign.short_id, run: name.run, n_runs })
+    }
+
+    /// Forgets all campaigns but the newest, this many; says how many were forgotten.
+    pub fn keep_newest(&mut self, n_kept: usize) -> Result<usize, HistoryError> {
+        Ok(self.store.prune(n_kept)?)
+    }
+
+    /// Forgets all campaigns that began before this; says how many were forgotten.
+    pub fn forget_before(&mut self, unix_ms: i64) -> Result<usize, HistoryError> {
+        let campaigns = self.store.campaigns(usize::MAX)?;
+        let is_kept = |campaign: &&CampaignSummary| unix_ms <= campaign.started_unix_ms;
+        let n_kept = campaigns.iter().take_while(is_kept).count();
+        self.keep_newest(n_kept)
+    }
+
+    fn name(&self, campaign: CampaignId) -> Result<String, HistoryError> {
+        Ok(self.store.summary(campaign)?.short_id)
+    }
+
+    fn similar(&self, test: &TestId) -> Vec<TestId> {
+        let latest = self.store.campaign("latest").and_then(|id| self.store.suite(id));
+        latest.map(|suite| similar(&suite, test)).unwrap_or_default()
+    }
+}
+
+/// Names of a suite that end like this one.
+pub(crate) fn similar(suite: &Suite, id: &TestId) -> Vec<TestId> {
+    let name = id.as_str().rsplit("::").next().unwrap_or_default();
+    let ids = suite.tests().map(|test| suite.id(test));
+    ids.filter(|other| other.as_str().contains(name)).take(SIMILAR_MAX).cloned().collect()
+}
+
+/// What a campaign asked, in a word or two; its command line where that is not known.
+pub fn question(campaign: &CampaignSummary) -> String {
+    let asked = Settings::parse(&campaign.settings).map(|settings| settings.terms.question);
+    let short = asked.as_deref().and_then(|asked| asked.split("; ").next());
+    short.unwrap_or(&campaign.command).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_named_as_reports_spell_them() {
+        let name = |text: &str| text.parse::<RunName>();
+        assert_eq!(name("3f2a91/7").unwrap().to_string(), "3f2a91/7");
+        assert_eq!(name("7").unwrap().to_string(), "latest/7");
+        for text in ["", "x", "3f2a91", "3f2a91/", "/7", "3f2a91/x", "a/b/7"] {
+            let error = name(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{text}` names no run")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What each test did so far: for the record, for the report, and for whoever watches.
+
+use std::collections::BTreeSet;
+
+use unflake_model::random::mix;
+use unflake_model::{Experiment, OutcomeKind, Repetition, RunId, Spent, Suite, Tally};
+use unflake_report::{FailedAttempt, Record};
+
+use crate::drive::{Answer, Source, Watcher};
+use crate::record::Recorder;
+
+/// Failures of one test whose texts are kept; the rest are counted only.
+const FAILURES_MAX: usize = 10;
+
+/// Who is told how it goes.
+pub trait Progress {
+    /// Something new begins.
+    fn stage(&mut self, what: &str);
+
+    /// Something that a user should know also where nobody watches.
+    fn note(&mut self, what: &str);
+
+    /// A run is over, and this is how it stands.
+    fn ran(&mut self, standing: Standing);
+}
+
+/// How a campaign stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing {
+    /// What was spent since it was started.
+    pub spent: Spent,
+    /// Runs that are evidence: made now, or recalled.
+    pub n_runs: u64,
+    /// Tests seen to pass and to fail.
+    pub n_flaky: usize,
+    /// Different whole orders among the runs.
+    pub n_orders: u64,
+    /// Those of them that were recalled.
+    pub n_orders_recalled: u64,
+}
+
+/// Records runs and counts what each test did in them.
+pub(crate) struct Logbook<'p> {
+    pub(crate) records: Vec<Record>,
+    pub(crate) standing: Standing,
+    pub(crate) recorder: Recorder,
+    /// Whole orders that were run, by their hashes.
+    orders: BTreeSet<u64>,
+    progress: &'p mut dyn Progress,
+}
+
+impl<'p> Logbook<'p> {
+    pub(crate) fn new(suite: &Suite, recorder: Recorder, progress: &'p mut dyn Progress) -> Self {
+        let nothing = Record { tally: Tally::default(), skipped: 0, failures: Vec::new() };
+        let records = vec![nothing; suite.n_tests()];
+        Self { records, standing: Standing::default(), recorder, orders: BTreeSet::new(), progress }
+    }
+
+    /// Writes down a run that was made just now, and says under which number.
+    pub(crate) fn made(&mut self, experiment: &Experiment, answer: &Answer) -> RunId {
+        self.standing.spent = self.standing.spent.plus(answer.cost());
+        let has_room = |test: usize| self.records[test].failures.len() < FAILURES_MAX;
+        let failures = answer.failures.iter().filter(|failed| has_room(failed.test.get()));
+        let failures: Vec<_> = failures.collect();
+        self.recorder.record(experiment, &answer.observation, &failures)
+    }
+
+    fn count(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+        self.standing.n_runs += 1;
+        if experiment.repetition != Repetition::Once {
+            return;
+        }
+        let tests = experiment.order.tests();
+        let hash = tests.iter().fold(0, |hash, test| mix(hash ^ test.get() as u64));
+        let is_new = tests.len() == self.records.len() && self.orders.insert(hash);
+        self.standing.n_orders += u64::from(is_new);
+        self.standing.n_orders_recalled += u64::from(is_new && source != Source::Run);
+        for attempt in &answer.observation.attempts {
+            let record = &mut self.records[attempt.test.get()];
+            let was_flaky = record.tally.is_mixed();
+            if let Some(evidence) = attempt.outcome.evidence() {
+                record.tally.add(evidence);
+            }
+            record.skipped += u64::from(attempt.outcome.kind() == OutcomeKind::Skipped);
+            self.standing.n_flaky += usize::from(!was_flaky && record.tally.is_mixed());
+        }
+    }
+
+    fn keep_failures(&mut self, run: RunId, answer: &Answer) {
+        for failed in &answer.failures {
+            let kept = &mut self.records[failed.test.get()].failures;
+            if kept.len() < FAILURES_MAX {
+                let (outcome, failure) = (failed.outcome, failed.failure.clone());
+                kept.push(FailedAttempt { run, outcome, failure });
+            }
+        }
+    }
+}
+
+impl Watcher for Logbook<'_> {
+    fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+        let number = match source {
+            Source::Run => self.made(experiment, answer),
+            Source::Recalled { number } => number,
+        };
+        self.recorder.renumber(experiment.run, number);
+        self.keep_failures(number, answer);
+        self.count(experiment, answer, source);
+        self.progress.ran(self.standing);
+    }
+}

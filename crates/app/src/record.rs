@@ -1,0 +1,187 @@
+//! Writing a campaign down while it goes, without ever standing in its way.
+//!
+//! A run is on record before anyone is told that it is over. The write is made right there, not by
+//! a thread of its own: it takes a hundredth of what the run took (the history does not wait for
+//! the disk, see [`unflake_store`]), and so there is nothing that could be lost between the two.
+//!
+//! Runs get their numbers here, in the order in which they are recorded. Those an analysis knows
+//! them by are of no use to anyone else: a campaign that is resumed counts anew, and would give a
+//! number to another run than before. Whatever is shown speaks of the numbers on record.
+//!
+//! A history that cannot be written (no space, no permission, another version) ends the recording
+//! and not the campaign; what went wrong is kept to be said in the report.
+
+use std::collections::BTreeMap;
+
+use unflake_model::{Experiment, Observation, Repetition, RunId, TestIndex};
+use unflake_report::{Study, Warning, saved};
+use unflake_store::{Campaign, CampaignId, Claim, Conclusion, FailureText, Store, StoreError};
+
+use crate::causes::with_causes;
+use crate::drive::{Answer, FailedAttempt};
+
+/// The record of one campaign.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    open: Option<Open>,
+    trouble: Option<String>,
+    numbers: BTreeMap<RunId, RunId>,
+    n_numbers: u64,
+}
+
+/// A campaign of the history that is ours to write.
+#[derive(Debug)]
+struct Open {
+    store: Store,
+    campaign: CampaignId,
+    name: String,
+    _claim: Claim,
+}
+
+impl Recorder {
+    /// Records nothing, because of this.
+    pub(crate) fn broken(error: &StoreError) -> Self {
+        Self { trouble: Some(with_causes(error)), ..Self::default() }
+    }
+
+    /// Records a campaign that begins.
+    pub(crate) fn begin(store: Store, campaign: &Campaign<'_>) -> Self {
+        Self::try_begin(store, campaign).unwrap_or_else(|error| Self::broken(&error))
+    }
+
+    fn try_begin(mut store: Store, campaign: &Campaign<'_>) -> Result<Self, StoreError> {
+        let id = store.begin(campaign)?;
+        let name = store.summary(id)?.short_id;
+        // Nobody else can know of it yet.
+        let claim = store.claim(id)?;
+        let open = claim.map(|claim| Open { store, campaign: id, name, _claim: claim });
+        Ok(Self { open, ..Self::default() })
+    }
+
+    /// Goes on with a campaign that has these many numbers in use.
+    pub(crate) fn go_on(
+        mut store: Store,
+        campaign: CampaignId,
+        claim: Claim,
+        n_numbers: u64,
+    ) -> Result<Self, StoreError> {
+        store.reopen(campaign)?;
+        let name = store.summary(campaign)?.short_id;
+        let open = Some(Open { store, campaign, name, _claim: claim });
+        Ok(Self { open, n_numbers, ..Self::default() })
+    }
+
+    /// Gives a run its number, and writes it down with these failures.
+    pub(crate) fn record(
+        &mut self,
+        experiment: &Experiment,
+        observation: &Observation,
+        failures: &[&FailedAttempt],
+    ) -> RunId {
+        let number = RunId(self.n_numbers);
+        self.n_numbers += 1;
+        let experiment = Experiment { run: number, ..experiment.clone() };
+        let observation = Observation { run: number, ..observation.clone() };
+        self.write(|store, campaign| {
+            let texts: Vec<FailureText<'_>> =
+                failures.iter().filter_map(|failure| text(&experiment, failure)).collect();
+            store.record(campaign, &experiment, &observation, &texts)
+        });
+        number
+    }
+
+    /// Takes note of the number under which a run is on record.
+    pub(crate) fn renumber(&mut self, run: RunId, number: RunId) {
+        self.numbers.insert(run, number);
+    }
+
+    /// The number under which a run is on record.
+    pub(crate) fn number(&self, run: RunId) -> RunId {
+        self.numbers.get(&run).copied().unwrap_or(run)
+    }
+
+    /// The name of the campaign, if it is on record.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.open.as_ref().map(|open| open.name.clone())
+    }
+
+    /// Writes down what was found.
+    pub(crate) fn finish(&mut self, study: &Study) {
+        let verdicts: Vec<_> = study
+            .exhibits
+            .iter()
+            .map(|exhibit| (exhibit.finding.test, exhibit.finding.verdict))
+            .collect();
+        let findings = saved::write(study);
+        let ended = study.ended.slug();
+        let conclusion = Conclusion { ended, findings: &findings, verdicts: &verdicts };
+        self.write(|store, campaign| store.finish(campaign, &conclusion));
+    }
+
+    /// Writes down that a campaign without findings is over.
+    pub(crate) fn finish_run(&mut self, ended: &str) {
+        let conclusion = Conclusion { ended, findings: "", verdicts: &[] };
+        self.write(|store, campaign| store.finish(campaign, &conclusion));
+    }
+
+    /// What went wrong with recording, once.
+    pub(crate) fn take_trouble(&mut self) -> Option<Warning> {
+        self.trouble.take().map(|reason| Warning::NotRecorded { reason })
+    }
+
+    fn write(&mut self, writing: impl FnOnce(&mut Store, CampaignId) -> Result<(), StoreError>) {
+        let Some(open) = &mut self.open else { return };
+        if let Err(error) = writing(&mut open.store, open.campaign) {
+            self.trouble = Some(with_causes(&error));
+            self.open = None;
+        }
+    }
+}
+
+fn text<'f>(experiment: &Experiment, failed: &'f FailedAttempt) -> Option<FailureText<'f>> {
+    let (position, attempt) = place(experiment, failed)?;
+    let (message, text) = (failed.failure.message.as_str(), failed.failure.text.as_str());
+    Some(FailureText { position, attempt, message, text })
+}
+
+/// Where in its run an attempt stands: the place of its test and which attempt of it, where each
+/// test is run as often; else its place among all attempts.
+fn place(experiment: &Experiment, failed: &FailedAttempt) -> Option<(usize, usize)> {
+    if experiment.repetition == Repetition::Twice {
+        return Some((experiment.order.position(failed.test)?, failed.attempt));
+    }
+    let attempts = experiment.repetition.attempts(&experiment.order);
+    let mut places = (0..attempts.len()).filter(|place| attempts[*place] == failed.test);
+    places.nth(failed.attempt).map(|place| (place, 0))
+}
+
+/// The inverse of [`place`], as far as the test goes.
+fn test_at(experiment: &Experiment, position: usize) -> Option<TestIndex> {
+    match experiment.repetition {
+        Repetition::Twice => experiment.order.tests().get(position).copied(),
+        repetition => repetition.attempts(&experiment.order).get(position).copied(),
+    }
+}
+
+/// Runs of a campaign with what their failures said.
+pub(crate) fn answers(
+    store: &Store,
+    campaign: CampaignId,
+) -> Result<Vec<(Experiment, Answer)>, StoreError> {
+    let mut answers = Vec::new();
+    for run in store.runs(campaign)? {
+        let (experiment, observation) = run?;
+        let said = store.failures_in(campaign, experiment.run)?;
+        let failures = said.into_iter().filter_map(|failure| {
+            Some(FailedAttempt {
+                test: test_at(&experiment, failure.position)?,
+                attempt: failure.attempt,
+                outcome: failure.outcome,
+                failure: unflake_report::Failure { message: failure.message, text: failure.text },
+            })
+        });
+        let failures = failures.collect();
+        answers.push((experiment, Answer { observation, failures }));
+    }
+    Ok(answers)
+}

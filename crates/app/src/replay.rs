@@ -1,0 +1,243 @@
+//! Does a run end again as it did? One run on record, made again exactly.
+//!
+//! The same tests in the same order, as often, under the isolation of its campaign, in its folder,
+//! with its interpreter and options. Or, to see it without us in the process, by the project's own
+//! runner in a cold process.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unflake_engine::{Interrupt, Level};
+use unflake_model::{
+    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
+};
+use unflake_pytest::{Limits, Project};
+
+use crate::cold::PlainRunner;
+use crate::history::{PastRun, RunName};
+use crate::logbook::Progress;
+use crate::plain::PythonRunner;
+use crate::study::{StudyError, now, start};
+use crate::world::EngineWorld;
+
+/// Who runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Our agent, as it was run then.
+    Agent,
+    /// The project's own runner, without us in the process.
+    PlainRunner,
+}
+
+/// What to run again.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayRequest<'a> {
+    /// The run.
+    pub run: &'a PastRun,
+    /// By whom.
+    pub by: By,
+    /// How often.
+    pub tries: u32,
+}
+
+/// What came of running it again.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The run.
+    pub name: RunName,
+    /// How many tests it has.
+    pub n_tests: usize,
+    /// How often each of them is run.
+    pub repetition: Repetition,
+    /// How often it was run again.
+    pub tries: u32,
+    /// Whatever ended otherwise than then.
+    pub differences: Vec<Difference>,
+    /// The command that does the same with the project's own runner, where there is one.
+    pub command: Option<String>,
+}
+
+/// An attempt that ended otherwise than on record.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// In which try, from 0.
+    pub try_number: u32,
+    /// Which test.
+    pub test: TestId,
+    /// How it ended then.
+    pub recorded: OutcomeKind,
+    /// How it ended now.
+    pub now: OutcomeKind,
+    /// What it said now, in one line.
+    pub message: String,
+}
+
+impl Replay {
+    /// In how many tries every test ended as on record.
+    pub fn n_as_recorded(&self) -> u32 {
+        let differs = |number: &u32| self.differences.iter().any(|it| it.try_number == *number);
+        let n_differing = (0..self.tries).filter(differs).count();
+        self.tries - u32::try_from(n_differing).unwrap_or(self.tries)
+    }
+}
+
+/// Why a run cannot be made again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The tests cannot be run.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// A test of it is gone.
+    #[error("test `{id}` of the run is not collected any more")]
+    Gone {
+        /// Its name.
+        id: TestId,
+    },
+    /// The project's own runner cannot run tests twice in one process.
+    #[error("the run has tests more than once, which the plain runner cannot do")]
+    NotPlain,
+    /// The project's own runner does not work.
+    #[error("the plain runner could not be asked: {0}")]
+    Plain(String),
+}
+
+/// The project of a run, as it was called then.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The working directory.
+    pub folder: PathBuf,
+    /// The interpreter.
+    pub program: OsString,
+    /// What the runner was given: options.
+    pub options: Vec<OsString>,
+    /// What the runner was given: files, folders or tests.
+    pub paths: Vec<OsString>,
+    /// Under which isolation.
+    pub levels: Vec<Level>,
+    /// How long a test might take.
+    pub test_timeout: Duration,
+}
+
+impl PastRun {
+    /// How the project was called; `None` if the record does not say.
+    pub fn call(&self) -> Option<Call> {
+        let settings = self.settings()?;
+        let words = |words: Vec<String>| words.into_iter().map(OsString::from).collect();
+        let timeout = u64::try_from(settings.terms.test_timeout_ms).unwrap_or(u64::MAX);
+        Some(Call {
+            folder: settings.terms.folder.into(),
+            program: settings.terms.program.into(),
+            options: words(settings.terms.options),
+            paths: words(settings.terms.paths),
+            levels: settings.levels,
+            test_timeout: Duration::from_millis(timeout),
+        })
+    }
+}
+
+/// Runs it again.
+pub fn replay(
+    ReplayRequest { run, by, tries }: ReplayRequest<'_>,
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Replay, ReplayError> {
+    progress.stage("collecting tests");
+    let begun = now();
+    let engine = start(project, limits, interrupt)?;
+    let collected = engine.collected().clone();
+    let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
+    let runner =
+        PythonRunner { project, collected: &collected, interrupt, start_time, test_timeout };
+    let experiment = translated(run, &engine.suite(|_| Duration::ZERO))?;
+    let is_once = experiment.repetition == Repetition::Once;
+    let ids: Vec<&TestId> =
+        run.experiment.order.tests().iter().map(|test| run.suite.id(*test)).collect();
+    let mut replay = Replay {
+        name: run.name.clone(),
+        n_tests: run.experiment.order.len(),
+        repetition: run.experiment.repetition,
+        tries,
+        differences: Vec::new(),
+        command: is_once.then(|| runner.command(&ids)).flatten(),
+    };
+    progress.stage("running it again");
+    match by {
+        By::PlainRunner if !is_once => return Err(ReplayError::NotPlain),
+        By::PlainRunner => {
+            for number in 0..tries {
+                let took = run.observation.duration;
+                let ended = runner.run(&ids, took).map_err(ReplayError::Plain)?;
+                let now = |test| {
+                    let kind = ended.get(run.suite.id(test)).copied();
+                    (kind.unwrap_or(OutcomeKind::NotRun), String::new())
+                };
+                let attempts = run.observation.attempts.iter();
+                let each = attempts.map(|attempt| now(attempt.test)).collect();
+                replay.differences.extend(differences(run, number, each));
+            }
+        }
+        By::Agent => {
+            let mut world = EngineWorld::new(engine, 1);
+            for number in 0..tries {
+                let each = run_once(&mut world, &experiment)?;
+                replay.differences.extend(differences(run, number, each));
+            }
+        }
+    }
+    Ok(replay)
+}
+
+/// The experiment in the numbers of the tests as they are collected now.
+fn translated(run: &PastRun, suite: &Suite) -> Result<Experiment, ReplayError> {
+    let find = |test: TestIndex| {
+        let id = run.suite.id(test);
+        suite.find(id).ok_or_else(|| ReplayError::Gone { id: id.clone() })
+    };
+    let tests = run.experiment.order.tests().iter().map(|test| find(*test));
+    let repetition = match run.experiment.repetition {
+        Repetition::Between { test, stride } => Repetition::Between { test: find(test)?, stride },
+        other => other,
+    };
+    Ok(Experiment {
+        run: RunId(0),
+        order: Order::from_distinct(tests.collect::<Result<Vec<_>, _>>()?),
+        environment: Environment::Plain,
+        repetition,
+    })
+}
+
+/// How each attempt ended, and what it said.
+fn run_once(
+    world: &mut EngineWorld,
+    experiment: &Experiment,
+) -> Result<Vec<(OutcomeKind, String)>, StudyError> {
+    let Ok(observation) = world.run(experiment) else {
+        return Err(world.take_error().map_or(StudyError::Interrupted, StudyError::World));
+    };
+    let mut failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
+    let each = observation.attempts.iter().map(|attempt| {
+        let said = failures.iter().position(|failed| failed.test == attempt.test);
+        let is_failure = attempt.outcome.evidence() == Some(unflake_model::Evidence::Fail);
+        let said = said.filter(|_| is_failure).map(|place| failures.remove(place));
+        let message = said.map(|failed| failed.failure.message).unwrap_or_default();
+        (attempt.outcome.kind(), message)
+    });
+    Ok(each.collect())
+}
+
+fn differences(
+    run: &PastRun,
+    try_number: u32,
+    each: Vec<(OutcomeKind, String)>,
+) -> Vec<Difference> {
+    let recorded = run.observation.attempts.iter();
+    let differing = recorded.zip(each).filter_map(|(attempt, (now, message))| {
+        let recorded = attempt.outcome.kind();
+        let test = run.suite.id(attempt.test).clone();
+        (recorded != now).then_some(Difference { try_number, test, recorded, now, message })
+    });
+    differing.collect()
+}

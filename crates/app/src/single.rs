@@ -1,0 +1,279 @@
+//! Running the suite once, as continuous integration does, with what the history knows about the
+//! tests that fail.
+//!
+//! No analysis and no verdict: one order, each test once, on record like any other run. Where a
+//! crash or a timeout takes the process with it, the tests after it are run in another one.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use unflake_engine::Interrupt;
+use unflake_model::random::Random;
+use unflake_model::{
+    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, Tally, TestId,
+    TestIndex, Verdict,
+};
+use unflake_pytest::{Limits, Project};
+use unflake_report::{Failure, Origin, Record, Warning};
+
+use crate::begin::{Comparison, Keep, Setting};
+use crate::drive::{Answer, Source, Watcher as _};
+use crate::history::History;
+use crate::logbook::{Logbook, Progress};
+use crate::record::Recorder;
+use crate::study::{StudyError, collection_warnings, now, start};
+use crate::world::EngineWorld;
+
+/// Campaigns looked at for what is known about a test.
+const CAMPAIGNS_MAX: usize = 50;
+/// Failing tests that are looked up; of a suite in ruins the rest is only listed.
+const LOOKED_UP_MAX: usize = 100;
+
+/// In which order to run the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sequence {
+    /// As the runner has them.
+    Original,
+    /// The other way round.
+    Reverse,
+    /// Classes shuffled, and the tests within each.
+    Random,
+}
+
+impl Sequence {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Original => "original",
+            Self::Reverse => "reverse",
+            Self::Random => "random",
+        }
+    }
+
+    fn order(self, suite: &Suite, seed: u64) -> Order {
+        let original = Order::original(suite);
+        match self {
+            Self::Original => original,
+            Self::Reverse => original.reversed(),
+            Self::Random => {
+                let mut random = Random::new(seed);
+                let mut classes = suite.classes().to_vec();
+                random.shuffle(&mut classes);
+                for class in &mut classes {
+                    random.shuffle(class);
+                }
+                Order::from_distinct(classes.concat())
+            }
+        }
+    }
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct SingleRequest {
+    /// In which order.
+    pub sequence: Sequence,
+    /// The seed of that order.
+    pub seed: u64,
+    /// Where it is recorded; nowhere without.
+    pub keep: Option<Keep>,
+    /// The command line, as it was typed.
+    pub command: String,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Single {
+    /// All tests, with the run times that were measured.
+    pub suite: Suite,
+    /// What each test did.
+    pub records: Vec<Record>,
+    /// The tests that failed, in the order in which they did.
+    pub failing: Vec<Failing>,
+    /// Tests that never started.
+    pub n_not_run: usize,
+    /// What limits the answer.
+    pub warnings: Vec<Warning>,
+    /// How long it took.
+    pub wall_time: Duration,
+    /// What was run.
+    pub origin: Origin,
+}
+
+/// A test that failed.
+#[derive(Clone, Debug)]
+pub struct Failing {
+    /// Which.
+    pub test: TestId,
+    /// How.
+    pub outcome: OutcomeKind,
+    /// What it said.
+    pub failure: Failure,
+    /// What the history knows about it, if it was in it before.
+    pub known: Option<Known>,
+}
+
+/// What the history knows about a test.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Over all campaigns before this one.
+    pub tally: Tally,
+    /// The last verdict, and the campaign that came to it.
+    pub verdict: Option<(Verdict, String)>,
+    /// Groups of polluters found with that verdict that ran before it now.
+    pub polluters: Vec<Vec<TestId>>,
+}
+
+/// Runs the suite once.
+pub fn single(
+    request: &SingleRequest,
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Single, StudyError> {
+    progress.stage("collecting tests");
+    let begun = now();
+    let engine = start(project, limits, interrupt)?;
+    let mut warnings = collection_warnings(&engine);
+    let collected = engine.collected().clone();
+    let suite = engine.suite(|_| Duration::ZERO);
+    let question = format!("run; order {}, seed {}", request.sequence.as_str(), request.seed);
+    let keep = request.keep.as_ref();
+    let setting = Setting {
+        keep,
+        comparison: Comparison::First,
+        question,
+        seed: request.seed,
+        project,
+        limits,
+        collected: &collected,
+    };
+    let recorder = setting.record(&suite, &limits.isolation);
+
+    progress.stage("running the tests");
+    let mut world = EngineWorld::new(engine, 1);
+    let mut logbook = Logbook::new(&suite, recorder, progress);
+    let order = request.sequence.order(&suite, request.seed);
+    let mut ran = Ran::default();
+    run_all(order.clone(), &mut world, &mut logbook, &mut ran);
+    let Logbook { records, mut recorder, .. } = logbook;
+    if ran.ended.is_empty() {
+        return Err(world.take_error().map_or(StudyError::Interrupted, StudyError::World));
+    }
+    let error = world.take_error();
+    warnings.extend(
+        error.map(|error| Warning::BrokenOff { reason: crate::causes::with_causes(&error) }),
+    );
+    let origin = origin(request, &collected.runner, &recorder);
+    recorder.finish_run(if ran.is_whole { "complete" } else { "interrupted" });
+    warnings.extend(recorder.take_trouble());
+    let mut failing = ran.failing(&suite);
+    if let Some(keep) = keep {
+        // What cannot be looked up is not known; the run itself is not at stake.
+        let _ = look_up(&mut failing, keep, &order, &suite, origin.campaign.as_deref());
+    }
+    Ok(Single {
+        suite: world.engine().suite(|id| {
+            suite.find(id).and_then(|test| ran.durations.get(&test)).copied().unwrap_or_default()
+        }),
+        records,
+        failing,
+        n_not_run: suite.n_tests() - ran.ended.len(),
+        warnings,
+        wall_time: begun.elapsed(),
+        origin,
+    })
+}
+
+/// What is known of the tests so far.
+#[derive(Default)]
+struct Ran {
+    ended: BTreeMap<TestIndex, OutcomeKind>,
+    durations: BTreeMap<TestIndex, Duration>,
+    failures: Vec<(TestIndex, Failure)>,
+    is_whole: bool,
+}
+
+impl Ran {
+    /// Takes note of a run, and says which tests it did not come to.
+    fn add(&mut self, answer: &Answer) -> Vec<TestIndex> {
+        let mut not_run = Vec::new();
+        for attempt in &answer.observation.attempts {
+            if attempt.outcome.kind() == OutcomeKind::NotRun {
+                not_run.push(attempt.test);
+                continue;
+            }
+            self.ended.insert(attempt.test, attempt.outcome.kind());
+            self.durations.insert(attempt.test, attempt.duration);
+        }
+        let failures = answer.failures.iter();
+        self.failures.extend(failures.map(|failed| (failed.test, failed.failure.clone())));
+        not_run
+    }
+
+    fn failing(&self, suite: &Suite) -> Vec<Failing> {
+        let failed = self.failures.iter().filter_map(|(test, failure)| {
+            let outcome = *self.ended.get(test)?;
+            let failure = failure.clone();
+            Some(Failing { test: suite.id(*test).clone(), outcome, failure, known: None })
+        });
+        failed.collect()
+    }
+}
+
+/// Runs an order, and what a crash cut off in processes of their own. Each run makes at least one
+/// attempt, so there is an end to it.
+fn run_all(order: Order, world: &mut EngineWorld, logbook: &mut Logbook<'_>, ran: &mut Ran) {
+    let mut rest = order;
+    for number in 0.. {
+        let (environment, repetition) = (Environment::Plain, Repetition::Once);
+        let experiment = Experiment { run: RunId(number), order: rest, environment, repetition };
+        let Ok(observation) = world.run(&experiment) else { return };
+        let failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
+        let answer = Answer { observation, failures };
+        logbook.ran(&experiment, &answer, Source::Run);
+        let not_run = ran.add(&answer);
+        if not_run.is_empty() || not_run.len() == experiment.order.len() {
+            ran.is_whole = not_run.is_empty();
+            return;
+        }
+        rest = Order::from_distinct(not_run);
+    }
+}
+
+fn origin(request: &SingleRequest, runner: &str, recorder: &Recorder) -> Origin {
+    let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
+    Origin {
+        runner: runner.to_owned(),
+        runner_version: version.to_owned(),
+        seed: request.seed,
+        command: request.command.clone(),
+        campaign: recorder.name(),
+    }
+}
+
+/// Adds what the history knows about each.
+fn look_up(
+    failing: &mut [Failing],
+    keep: &Keep,
+    order: &Order,
+    suite: &Suite,
+    this: Option<&str>,
+) -> Result<(), crate::history::HistoryError> {
+    let history = History::open(&keep.file)?;
+    let n_looked_up = failing.len().min(LOOKED_UP_MAX);
+    let tests: Vec<TestId> = failing[..n_looked_up].iter().map(|it| it.test.clone()).collect();
+    let known = history.known(&tests, CAMPAIGNS_MAX, this)?;
+    for (failing, mut known) in failing.iter_mut().zip(known) {
+        let place = |id: &TestId| suite.find(id).and_then(|test| order.position(test));
+        let own = place(&failing.test);
+        let ran_before = |group: &Vec<TestId>| {
+            group.iter().all(|id| place(id).is_some_and(|there| Some(there) < own))
+        };
+        known.polluters.retain(ran_before);
+        let is_new = known.tally.attempts == 0 && known.verdict.is_none();
+        failing.known = (!is_new).then_some(known);
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Which state do a polluter and its victim share?
+//!
+//! The polluters are run once more, watched: what each of them leaves otherwise than it found it is
+//! the list of suspects. Then they are run with the victim behind them, and some of what they
+//! changed is put back in between. What must be put back for the victim to pass is what it stumbles
+//! over, and what we name: the fewest such places, found by [`minimal_subset`]. For a brittle it is
+//! the other way round: of what its state-setters changed, that which must be *kept*.
+//!
+//! Limits: only what the agent watches and can put back is found; a place that is not named is not
+//! innocent. Every answer was tried [`TRIES`] times.
+
+use std::collections::BTreeMap;
+
+use unflake_detect::subset::minimal_subset;
+use unflake_engine::{Change, Restore, Watching};
+use unflake_model::{
+    Environment, Evidence, Experiment, Finding, Order, Repetition, RunId, TestIndex, Verdict,
+};
+use unflake_report::State;
+
+use crate::world::{EngineWorld, Stopped};
+
+/// How often the answer is tried.
+const TRIES: usize = 3;
+
+/// Questions asked about one test. Each is one run of few tests.
+const QUESTIONS_MAX: usize = 200;
+
+/// Everything the agent can watch.
+const ALL_KINDS: &str = "all";
+
+/// The state that explains why the test depends on others; empty if that was not found.
+pub(crate) fn shared_state(
+    world: &mut EngineWorld,
+    finding: &Finding,
+) -> Result<Vec<State>, Stopped> {
+    let dependencies = &finding.dependencies;
+    let (group, is_kept) = match finding.verdict {
+        Verdict::OdVictim => (dependencies.polluters.first(), false),
+        Verdict::OdBrittle => (dependencies.state_setters.first(), true),
+        _ => (None, false),
+    };
+    let Some(group) = group else { return Ok(Vec::new()) };
+    let tests: Vec<TestIndex> = group.iter().copied().chain([finding.test]).collect();
+    let mut trial = Trial { world, tests, is_kept, n_questions: 0 };
+    let suspects = trial.suspects()?;
+    let guilty = minimal_subset(suspects.len(), |chosen| trial.passes(&suspects, chosen))?;
+    let Some(guilty) = guilty else { return Ok(Vec::new()) };
+    for _ in 0..TRIES {
+        if !trial.passes(&suspects, &guilty)? {
+            return Ok(Vec::new());
+        }
+    }
+    Ok(guilty.into_iter().map(|place| state(&suspects[place])).collect())
+}
+
+fn state(change: &Change) -> State {
+    State {
+        place: change.place.clone(),
+        kind: change.kind.clone(),
+        before: change.before.clone(),
+        after: change.after.clone(),
+    }
+}
+
+/// Runs of one group and the test behind it.
+struct Trial<'w> {
+    world: &'w mut EngineWorld,
+    tests: Vec<TestIndex>,
+    /// Whether chosen places are kept and all others put back, or the other way round.
+    is_kept: bool,
+    n_questions: usize,
+}
+
+impl Trial<'_> {
+    /// All places that the group leaves changed.
+    fn suspects(&mut self) -> Result<Vec<Change>, Stopped> {
+        self.run(Watching { kinds: vec![ALL_KINDS.to_owned()], restore: None })?;
+        let target = self.tests[self.tests.len() - 1];
+        let ended = self.world.last_ended().ok_or(Stopped)?;
+        let mut places: BTreeMap<String, Change> = BTreeMap::new();
+        for (_, change) in ended.changes.iter().filter(|(test, _)| *test != target) {
+            let known = places.entry(change.place.clone()).or_insert_with(|| change.clone());
+            known.after.clone_from(&change.after);
+        }
+        // Put back by a later one of them.
+        places.retain(|_, change| change.before != change.after);
+        Ok(places.into_values().collect())
+    }
+
+    /// Whether the test passes when the chosen places are put back, or nothing else is.
+    fn passes(&mut self, suspects: &[Change], chosen: &[usize]) -> Result<bool, Stopped> {
+        self.n_questions += 1;
+        if QUESTIONS_MAX < self.n_questions {
+            return Ok(false);
+        }
+        let items = chosen.iter().map(|place| suspects[*place].place.clone()).collect();
+        let restore = Restore { before: self.tests.len() - 1, items, all_but: self.is_kept };
+        let kinds = vec![ALL_KINDS.to_owned()];
+        let ended = self.run(Watching { kinds, restore: Some(restore) })?;
+        Ok(ended == Some(Evidence::Pass))
+    }
+
+    /// How the last test ended.
+    fn run(&mut self, watching: Watching) -> Result<Option<Evidence>, Stopped> {
+        let experiment = Experiment {
+            run: RunId(0),
+            order: Order::from_distinct(self.tests.as_slice()),
+            environment: Environment::Plain,
+            repetition: Repetition::Once,
+        };
+        let observation = self.world.run_watched(&experiment, watching)?;
+        Ok(observation.attempts.last().and_then(|attempt| attempt.outcome.evidence()))
+    }
+}

@@ -1,0 +1,144 @@
+//! `unflake doctor`.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use serde::Serialize;
+use unflake_app::doctor::{Check, examine};
+use unflake_engine::Interrupt;
+use unflake_report::visible;
+
+use crate::config::{self, Config};
+use crate::exit::{self, Failure};
+use crate::running::{here, levels, limits, n_processors, project, stop_on_ctrl_c};
+use crate::store_args::StoreArgs;
+use crate::study_args::IsolationArg;
+
+/// The version of what programs are told.
+const SCHEMA_VERSION: u32 = 1;
+
+/// No test is run, so none can take long.
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Options of `unflake doctor`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// Files, folders or tests, as the runner takes them [default: all]
+    pub paths: Vec<OsString>,
+
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    /// Keep runs apart: files, processes, network
+    #[arg(long, value_name = "LEVEL", default_value = "all")]
+    pub isolation: IsolationArg,
+
+    #[command(flatten)]
+    pub place: StoreArgs,
+
+    /// Print for programs
+    #[arg(long)]
+    pub json: bool,
+
+    /// Options for the runner, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// Looks at what there is, and says what is missing.
+pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
+    let (checks, can_run) = look(args)?;
+    let mut out = io::stdout().lock();
+    let text = if args.json { for_programs(&checks, can_run) } else { for_people(&checks) };
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(if can_run { exit::SUCCESS } else { exit::NOT_RUN })
+}
+
+fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
+    let mut checks = vec![settings()?];
+    let interrupt = Interrupt::default();
+    stop_on_ctrl_c(&interrupt);
+    let project = project(here()?, args.python.clone(), args.paths.clone(), args.options.clone());
+    let can_run = match project {
+        Ok(project) => {
+            let limits = limits(levels(args.isolation), TEST_TIMEOUT, 1);
+            let examination = examine(&project, &limits, &interrupt);
+            checks.extend(examination.checks);
+            examination.suite.is_some()
+        }
+        Err(failure) => {
+            let hint = failure.hint().unwrap_or_default().to_owned();
+            checks.push(Check::missing("interpreter", failure.to_string(), hint));
+            false
+        }
+    };
+    checks.push(history(&args.place));
+    checks.push(Check::ok("processors", n_processors().to_string()));
+    Ok((checks, can_run))
+}
+
+fn settings() -> Result<Check, Failure> {
+    Ok(match Config::of_project(&here()?)? {
+        Some(config) => Check::ok("settings", config.file.display().to_string()),
+        None => Check::ok("settings", format!("no {}, and none is needed", config::NAME)),
+    })
+}
+
+fn history(place: &StoreArgs) -> Check {
+    match place.file() {
+        Ok(file) if file.exists() => Check::ok("history", file.display().to_string()),
+        Ok(file) => Check::ok("history", format!("none yet; to be kept in {}", file.display())),
+        Err(failure) => {
+            let hint = failure.hint().unwrap_or_default().to_owned();
+            Check::missing("history", failure.to_string(), hint)
+        }
+    }
+}
+
+fn for_people(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let state = if check.missing.is_none() { "ok" } else { "missing" };
+        let mut lines = check.found.lines();
+        let first = visible(lines.next().unwrap_or_default());
+        let _ = writeln!(text, "{state:<7}  {:<11}  {first}", check.what);
+        for line in lines {
+            let _ = writeln!(text, "{:22}{}", "", visible(line));
+        }
+        if let Some(hint) = &check.missing {
+            let _ = writeln!(text, "{:<7}  {:<11}  hint: {}", "", "", visible(hint));
+        }
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: u32,
+    can_run: bool,
+    checks: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    what: &'a str,
+    ok: bool,
+    found: &'a str,
+    hint: Option<&'a str>,
+}
+
+fn for_programs(checks: &[Check], can_run: bool) -> String {
+    let rows = checks.iter().map(|check| Row {
+        what: check.what,
+        ok: check.missing.is_none(),
+        found: &check.found,
+        hint: check.missing.as_deref(),
+    });
+    let report = Report { schema: SCHEMA_VERSION, can_run, checks: rows.collect() };
+    let text = serde_json::to_string_pretty(&report).expect("strings and numbers only");
+    format!("{text}\n")
+}

@@ -1,0 +1,101 @@
+//! `unflake history`.
+
+mod json;
+mod text;
+
+use std::io::{self, Write as _};
+
+use unflake_app::history::{History, HistoryError};
+use unflake_model::TestId;
+use unflake_report::plural;
+use unflake_store::CampaignSummary;
+
+use crate::commands::study::{self, Shape};
+use crate::exit::Failure;
+use crate::history_args::{HistoryArgs, HistoryFormat};
+use crate::store_args::unix_ms;
+use crate::study_args::StudyFormat;
+
+/// Campaigns, a campaign, or a test over time.
+pub(crate) fn run(args: &HistoryArgs) -> Result<(), Failure> {
+    let format = if args.json { HistoryFormat::Json } else { args.format };
+    let is_list = !args.prune && args.campaign.is_none() && args.test.is_none();
+    let mut history = match History::open(&args.place.file()?) {
+        Err(HistoryError::None { .. }) if is_list => return list(&[], format),
+        opened => opened.map_err(|error| failure(&error))?,
+    };
+    let text = if args.prune {
+        prune(&mut history, args)?
+    } else if let Some(campaign) = &args.campaign {
+        return show(&history, campaign, format);
+    } else if let Some(test) = &args.test {
+        past(&history, test, args.limit, format)?
+    } else {
+        let campaigns = history.campaigns(args.limit).map_err(|error| failure(&error))?;
+        return list(&campaigns, format);
+    };
+    print(&text)
+}
+
+fn list(campaigns: &[CampaignSummary], format: HistoryFormat) -> Result<(), Failure> {
+    print(&match format {
+        HistoryFormat::Json => json::campaigns(campaigns),
+        _ => text::campaigns(campaigns),
+    })
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+fn past(
+    history: &History,
+    test: &str,
+    limit: usize,
+    format: HistoryFormat,
+) -> Result<String, Failure> {
+    let id: TestId = test.parse().map_err(|error| {
+        Failure::input(format!("{error}"), "give a test as your runner spells it")
+    })?;
+    let past = history.past(&id, limit).map_err(|error| failure(&error))?;
+    Ok(match format {
+        HistoryFormat::Json => json::past(&id, &past),
+        _ => text::past(&id, &past),
+    })
+}
+
+fn show(history: &History, campaign: &str, format: HistoryFormat) -> Result<(), Failure> {
+    let study = history.study(campaign).map_err(|error| failure(&error))?;
+    let format = match format {
+        HistoryFormat::Text => StudyFormat::Text,
+        HistoryFormat::Table => StudyFormat::Table,
+        HistoryFormat::Json => StudyFormat::Json,
+        HistoryFormat::Markdown => StudyFormat::Markdown,
+    };
+    study::show(&study, format, Shape::of(&study))
+}
+
+fn prune(history: &mut History, args: &HistoryArgs) -> Result<String, Failure> {
+    let forgotten = match (args.keep, args.older_than) {
+        (Some(n_kept), _) => history.keep_newest(n_kept),
+        (None, Some(age)) => {
+            let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+            history.forget_before(unix_ms().saturating_sub(age_ms))
+        }
+        (None, None) => {
+            let message = "--prune: it is not said what to forget";
+            return Err(Failure::input(message, "give --keep 20 or --older-than 30d"));
+        }
+    };
+    let n_forgotten = forgotten.map_err(|error| failure(&error))?;
+    Ok(format!("forgot {}\n", plural(n_forgotten as u64, "campaign", "campaigns")))
+}
+
+/// A history that does not answer, with the advice for it.
+pub(crate) fn failure(error: &HistoryError) -> Failure {
+    let message = unflake_app::causes::with_causes(error);
+    Failure::Input { message, hint: error.hint() }
+}

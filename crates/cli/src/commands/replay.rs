@@ -1,0 +1,152 @@
+//! `unflake replay`.
+
+use std::io::{self, Write as _};
+
+use serde::Serialize;
+use unflake_app::history::{History, PastRun, RunName};
+use unflake_app::replay::{By, Replay, ReplayError, ReplayRequest, replay};
+use unflake_engine::Interrupt;
+use unflake_model::Repetition;
+use unflake_report::{plural, visible};
+
+use crate::commands::history;
+use crate::exit::{self, Failure};
+use crate::progress::{Goal, Line};
+use crate::run_args::ReplayArgs;
+use crate::running::{limits, not_run, project, stop_on_ctrl_c};
+
+/// The version of what programs are told.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Differences that people are told of; the rest is counted.
+const SHOWN_MAX: usize = 20;
+
+/// A command that names more tests is of no use to a person.
+const COMMAND_BYTES_MAX: usize = 4000;
+
+/// Runs it again.
+pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
+    if args.times == 0 {
+        return Err(Failure::input("--times: `0` times is never", "give 1 or more"));
+    }
+    let name: RunName = args.run.parse().map_err(|error| {
+        Failure::input(format!("{error}"), "`unflake history` lists campaigns, reports name runs")
+    })?;
+    let opened = History::open(&args.place.file()?).and_then(|history| history.run(&name));
+    let past = opened.map_err(|error| history::failure(&error))?;
+    let replayed = again(&past, args)?;
+    let text = if args.json { for_programs(&replayed) } else { for_people(&replayed) };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(if replayed.differences.is_empty() { exit::SUCCESS } else { exit::FOUND })
+}
+
+fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
+    let call = past.call().ok_or_else(|| Failure::Input {
+        message: format!("the record of run {} does not say how it was called", past.name),
+        hint: None,
+    })?;
+    let python = args.python.clone().or(Some(call.program));
+    let project = project(call.folder, python, call.paths, call.options)?;
+    let limits = limits(call.levels, call.test_timeout, 1);
+    let by = if args.plain { By::PlainRunner } else { By::Agent };
+    let interrupt = Interrupt::default();
+    stop_on_ctrl_c(&interrupt);
+    let mut line = Line::new(Goal::default());
+    let request = ReplayRequest { run: past, by, tries: args.times };
+    let replayed = replay(request, &project, &limits, &interrupt, &mut line);
+    line.clear();
+    replayed.map_err(|error| match error {
+        ReplayError::Study(error) => not_run(&error),
+        ReplayError::Gone { .. } => Failure::NotRun {
+            message: error.to_string(),
+            hint: Some("check out the code as it was then".to_owned()),
+        },
+        ReplayError::NotPlain | ReplayError::Plain(_) => {
+            Failure::NotRun { message: error.to_string(), hint: None }
+        }
+    })
+}
+
+fn for_people(replay: &Replay) -> String {
+    let tests = plural(replay.n_tests as u64, "test", "tests");
+    let often = match replay.repetition {
+        Repetition::Once => "",
+        Repetition::Twice => ", each twice in a row",
+        Repetition::Between { .. } => ", one of them again in between",
+    };
+    let n_same = replay.n_as_recorded();
+    let mut text = vec![format!("Run {}: {tests}{often}\n", replay.name)];
+    text.push(match (n_same, replay.tries) {
+        (1, 1) => "Ended as on record.\n".to_owned(),
+        (0, 1) => "Ended otherwise than on record.\n".to_owned(),
+        (same, tries) => format!("Ended as on record {same} of {tries} times.\n"),
+    });
+    for difference in replay.differences.iter().take(SHOWN_MAX) {
+        let (now, then) = (difference.now.as_str(), difference.recorded.as_str());
+        let test = visible(difference.test.as_str());
+        let which = match replay.tries {
+            1 => String::new(),
+            _ => format!("try {}: ", difference.try_number + 1),
+        };
+        text.push(format!("  {which}{now} instead of {then}  {test}\n"));
+        let message = difference.message.lines().next().unwrap_or_default();
+        if !message.is_empty() {
+            text.push(format!("    {}\n", visible(message)));
+        }
+    }
+    if SHOWN_MAX < replay.differences.len() {
+        text.push(format!("  and {} more\n", replay.differences.len() - SHOWN_MAX));
+    }
+    match &replay.command {
+        Some(command) if command.len() <= COMMAND_BYTES_MAX => {
+            text.push(format!("\nWith your own runner:\n  {}\n", visible(command)));
+        }
+        Some(_) => {
+            text.push("\nThe command for your own runner is long; --json prints it.\n".to_owned());
+        }
+        None => (),
+    }
+    text.concat()
+}
+
+#[derive(Serialize)]
+struct ReplayRow<'a> {
+    schema: u32,
+    run: String,
+    tests: usize,
+    tries: u32,
+    as_recorded: u32,
+    differences: Vec<DifferenceRow<'a>>,
+    command: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct DifferenceRow<'a> {
+    r#try: u32,
+    test: &'a str,
+    recorded: &'static str,
+    now: &'static str,
+    message: &'a str,
+}
+
+fn for_programs(replay: &Replay) -> String {
+    let differences = replay.differences.iter().map(|difference| DifferenceRow {
+        r#try: difference.try_number,
+        test: difference.test.as_str(),
+        recorded: difference.recorded.as_str(),
+        now: difference.now.as_str(),
+        message: &difference.message,
+    });
+    let row = ReplayRow {
+        schema: SCHEMA_VERSION,
+        run: replay.name.to_string(),
+        tests: replay.n_tests,
+        tries: replay.tries,
+        as_recorded: replay.n_as_recorded(),
+        differences: differences.collect(),
+        command: replay.command.as_deref(),
+    };
+    serde_json::to_string_pretty(&row).expect("strings and whole numbers only") + "\n"
+}

@@ -1,0 +1,436 @@
+//! `unflake.toml`: what a project always wants, so that nobody has to type it.
+//!
+//! A file is nothing but other defaults for options: each of its keys is the name of an option, and
+//! [`Config::as_defaults`] puts its values where the built-in defaults stood. So what is typed goes
+//! first without a word about it anywhere, and a command that has no such option is not concerned.
+//!
+//! Nothing is ignored: a key nobody knows and a value that makes no sense are errors with their
+//! place. To add a key: a line in [`SETTINGS`]; `unflake init` writes it too.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use toml::de::{DeTable, DeValue};
+use unflake_model::Confidence;
+use unflake_stats::rate::Rate;
+
+use crate::exit::Failure;
+use crate::study_args::{DepthArg, IsolationArg, span};
+use crate::suite_file::place;
+
+/// The name of the file.
+pub(crate) const NAME: &str = "unflake.toml";
+
+/// One thing that a project can settle.
+pub(crate) struct Setting {
+    /// The name of the option, and the key in the file.
+    pub(crate) key: &'static str,
+    /// What is taken otherwise, as it stands in a file.
+    pub(crate) default: &'static str,
+    /// Why one would change it.
+    pub(crate) why: &'static str,
+    kind: Kind,
+    check: fn(&str) -> Result<(), String>,
+}
+
+/// What a value looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    /// A path, seen from the folder of the file.
+    Path,
+    Texts,
+    /// Paths, seen from the folder of the file.
+    Paths,
+}
+
+impl Kind {
+    fn description(self) -> &'static str {
+        match self {
+            Self::Text | Self::Path => "a text in quotes",
+            Self::Number => "a number",
+            Self::Texts | Self::Paths => "a list of texts",
+        }
+    }
+}
+
+/// All of them, in the order in which people ask for them.
+pub(crate) const SETTINGS: [Setting; 12] = [
+    Setting {
+        key: "python",
+        default: "\".venv/bin/python\"",
+        why: "The Python of the project: a program or an environment. Without it, VIRTUAL_ENV, \
+              then .venv or venv, then python3 is taken.",
+        kind: Kind::Path,
+        check: |_| Ok(()),
+    },
+    Setting {
+        key: "paths",
+        default: "[]",
+        why: "What `detect` looks at: files, folders or tests, as the runner takes them. Name \
+              those worth it when the whole suite takes too long.",
+        kind: Kind::Paths,
+        check: |_| Ok(()),
+    },
+    Setting {
+        key: "options",
+        default: "[]",
+        why: "Options that the runner needs every time, such as [\"-m\", \"not slow\"].",
+        kind: Kind::Texts,
+        check: |_| Ok(()),
+    },
+    Setting {
+        key: "time",
+        default: "\"5m\"",
+        why: "Stop looking after this long. Without it, looking ends when answers are sure, \
+              however long that takes; set it where somebody waits.",
+        kind: Kind::Text,
+        check: |text| span(text).map(drop),
+    },
+    Setting {
+        key: "runs",
+        default: "1000",
+        why: "Stop looking after this many runs. Unlike time, it gives the same effort on every \
+              machine.",
+        kind: Kind::Number,
+        check: positive,
+    },
+    Setting {
+        key: "confidence",
+        default: "0.95",
+        why: "How sure answers must be. More costs more runs.",
+        kind: Kind::Number,
+        check: |text| Confidence::new(number(text)?).map(drop).map_err(|error| error.to_string()),
+    },
+    Setting {
+        key: "flake-rate",
+        default: "0.05",
+        why: "Find tests that fail in at least this share of all orders. Rarer ones take more \
+              orders to be seen.",
+        kind: Kind::Number,
+        check: |text| Rate::new(number(text)?).map(drop).map_err(|error| error.to_string()),
+    },
+    Setting {
+        key: "depth",
+        default: "\"roles\"",
+        why: "How much to find out about each flaky test: \"kind\" alone, its \"roles\" \
+              (polluters, cleaners, state-setters), or roles by an \"exhaustive\" search.",
+        kind: Kind::Text,
+        check: one_of::<DepthArg>,
+    },
+    Setting {
+        key: "jobs",
+        default: "2",
+        why: "How many runs at once; without it, as many as there are processors. Set 1 where \
+              tests share something that cannot be isolated.",
+        kind: Kind::Number,
+        check: positive,
+    },
+    Setting {
+        key: "timeout",
+        default: "\"60s\"",
+        why: "How long one test may take before it is stopped. Set it above the slowest test.",
+        kind: Kind::Text,
+        check: |text| span(text).map(drop),
+    },
+    Setting {
+        key: "isolation",
+        default: "\"all\"",
+        why: "How far to keep runs apart: \"all\", \"no-net\" where tests need the network, \
+              \"none\" where they need to see each other's files.",
+        kind: Kind::Text,
+        check: one_of::<IsolationArg>,
+    },
+    Setting {
+        key: "store",
+        default: "\".unflake/history.sqlite\"",
+        why: "The file of the history. Without it, one below XDG_STATE_HOME is taken, outside of \
+              the project; name one to share it.",
+        kind: Kind::Path,
+        check: |_| Ok(()),
+    },
+];
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+fn positive(text: &str) -> Result<(), String> {
+    match text.parse::<u64>() {
+        Ok(0) | Err(_) => Err(format!("`{text}` is no whole number above 0")),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn one_of<T: ValueEnum>(text: &str) -> Result<(), String> {
+    let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let names: Vec<String> = names.map(|name| format!("`{}`", name.get_name())).collect();
+    let known = names.contains(&format!("`{text}`"));
+    if known { Ok(()) } else { Err(format!("`{text}` is none of {}", names.join(", "))) }
+}
+
+/// What a project has settled.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// Where it stands.
+    pub(crate) file: PathBuf,
+    values: Vec<(&'static str, Vec<OsString>)>,
+}
+
+/// Why a file settles nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read `{}`: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Something at this place makes no sense.
+    #[error("`{}`, line {line}: {reason}", file.display())]
+    Malformed {
+        /// The file.
+        file: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let hint = match &error {
+            ConfigError::Read { .. } => "make it readable, or move it away".to_owned(),
+            ConfigError::Malformed { hint, .. } => hint.clone(),
+        };
+        Self::input(error.to_string(), hint)
+    }
+}
+
+impl Config {
+    /// What the project that we stand in has settled, if anything.
+    pub(crate) fn of_project(current_dir: &Path) -> Result<Option<Self>, ConfigError> {
+        let Some(file) = find(current_dir) else { return Ok(None) };
+        let text = fs::read_to_string(&file)
+            .map_err(|source| ConfigError::Read { file: file.clone(), source })?;
+        Self::parse(file, &text, current_dir).map(Some)
+    }
+
+    fn parse(file: PathBuf, text: &str, current_dir: &Path) -> Result<Self, ConfigError> {
+        let malformed = |span: Range<usize>, (reason, hint): (String, String)| {
+            let (line, _) = place(text, span.start);
+            ConfigError::Malformed { file: file.clone(), line, reason, hint }
+        };
+        let table = DeTable::parse(text).map_err(|error| {
+            let hint = "`unflake init --force` writes a file that can be read".to_owned();
+            malformed(error.span().unwrap_or_default(), (error.message().to_owned(), hint))
+        })?;
+        let folder = file.parent().unwrap_or(current_dir);
+        let mut values = Vec::new();
+        for (key, value) in table.get_ref() {
+            let setting = known(key.get_ref()).map_err(|error| malformed(key.span(), error))?;
+            let texts = read(setting, value.get_ref(), &text[value.span()])
+                .map_err(|error| malformed(value.span(), error))?;
+            let seen_from_here = |text: String| match setting.kind {
+                Kind::Path | Kind::Paths => from_here(&text, folder, current_dir),
+                Kind::Text | Kind::Number | Kind::Texts => text.into(),
+            };
+            values.push((setting.key, texts.into_iter().map(seen_from_here).collect()));
+        }
+        Ok(Self { file, values })
+    }
+
+    /// Whether a command has an option of these.
+    pub(crate) fn concerns(command: &clap::Command) -> bool {
+        let name = command.get_name();
+        command.get_arguments().any(|option| SETTINGS.iter().any(|s| is_about(s.key, name, option)))
+    }
+
+    /// The same without one of them.
+    pub(crate) fn without(mut self, key: &str) -> Self {
+        self.values.retain(|(found, _)| *found != key);
+        self
+    }
+
+    /// The same commands, with these values where their defaults stood.
+    pub(crate) fn as_defaults(&self, command: clap::Command) -> clap::Command {
+        command.mut_subcommands(|command| {
+            let name = command.get_name().to_owned();
+            command.mut_args(|option| {
+                match self.values.iter().find(|(key, _)| is_about(key, &name, &option)) {
+                    Some((_, texts)) => option.default_values(texts.clone()),
+                    None => option,
+                }
+            })
+        })
+    }
+}
+
+/// Options that mean something else than for `detect`: `init` writes the file, a replay is with
+/// the interpreter of the run, and `run` isolates only where somebody asks for it.
+const OTHERS: [(&str, &str); 3] = [("init", "python"), ("replay", "python"), ("run", "isolation")];
+
+fn is_about(key: &str, command: &str, option: &clap::Arg) -> bool {
+    option.get_id().as_str() == key.replace('-', "_") && !OTHERS.contains(&(command, key))
+}
+
+/// In this folder or one above it, up to the top of the repository.
+fn find(current_dir: &Path) -> Option<PathBuf> {
+    let folders = unflake_pytest::folders_of_project(current_dir);
+    folders.map(|folder| folder.join(NAME)).find(|file| file.exists())
+}
+
+fn known(key: &str) -> Result<&'static Setting, (String, String)> {
+    SETTINGS.iter().find(|setting| setting.key == key).ok_or_else(|| {
+        let keys: Vec<&str> = SETTINGS.iter().map(|setting| setting.key).collect();
+        (format!("nobody knows the key `{key}`"), format!("there are {}", keys.join(", ")))
+    })
+}
+
+/// The texts of a value, as they would be typed.
+fn read(
+    setting: &Setting,
+    value: &DeValue<'_>,
+    written: &str,
+) -> Result<Vec<String>, (String, String)> {
+    let texts = match (setting.kind, value) {
+        (Kind::Text | Kind::Path, DeValue::String(text)) => Some(vec![text.to_string()]),
+        (Kind::Number, DeValue::Integer(_) | DeValue::Float(_)) => {
+            Some(vec![written.replace('_', "")])
+        }
+        (Kind::Texts | Kind::Paths, DeValue::Array(parts)) => {
+            let text = |part: &toml::Spanned<DeValue<'_>>| match part.get_ref() {
+                DeValue::String(text) => Some(text.to_string()),
+                _ => None,
+            };
+            parts.iter().map(text).collect()
+        }
+        _ => None,
+    };
+    let hint = || format!("the default is `{} = {}`", setting.key, setting.default);
+    let texts = texts.ok_or_else(|| {
+        let wanted = setting.kind.description();
+        (format!("`{}` must be {wanted}, not `{written}`", setting.key), hint())
+    })?;
+    for text in &texts {
+        (setting.check)(text).map_err(|reason| (format!("`{}`: {reason}", setting.key), hint()))?;
+    }
+    Ok(texts)
+}
+
+/// A path seen from a folder, as it is seen from another. What is not there is no path, but a
+/// module or a program.
+fn from_here(text: &str, folder: &Path, current_dir: &Path) -> OsString {
+    let file = text.split("::").next().unwrap_or(text);
+    let is_seen = folder == current_dir || Path::new(text).is_absolute();
+    let is_path = file.contains('/') || folder.join(file).exists();
+    if is_seen || !is_path { text.into() } else { folder.join(text).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use clap::CommandFactory as _;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let (file, folder) = (Path::new("/p").join(NAME), Path::new("/p"));
+        Config::parse(file, text, folder).map_err(|error| match error {
+            ConfigError::Malformed { ref hint, .. } => format!("{error}; {hint}"),
+            ConfigError::Read { .. } => error.to_string(),
+        })
+    }
+
+    #[test]
+    fn every_setting_is_an_option_of_detect_and_its_default_can_be_read() {
+        let command = Args::command();
+        let detect = command.find_subcommand("detect").unwrap();
+        for setting in &SETTINGS {
+            let option =
+                detect.get_arguments().find(|option| is_about(setting.key, "detect", option));
+            let option = option.unwrap_or_else(|| panic!("no option {}", setting.key));
+            let config = parse(&format!("{} = {}\n", setting.key, setting.default)).unwrap();
+            // Where the option itself has a default, it is the one that is written down.
+            if let [default] = option.get_default_values() {
+                assert_eq!(config.values, [(setting.key, vec![default.into()])]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named_with_its_line_and_advice() {
+        for (text, said) in [
+            (
+                "\ntimes = \"5m\"\n",
+                "`/p/unflake.toml`, line 2: nobody knows the key `times`; there are python,",
+            ),
+            (
+                "time = 5\n",
+                "line 1: `time` must be a text in quotes, not `5`; the default is `time = \"5m\"`",
+            ),
+            ("jobs = 1\ntime = \"5 parsecs\"\n", "line 2: `time`: unknown unit `parsecs`"),
+            ("runs = 0\n", "line 1: `runs`: `0` is no whole number above 0"),
+            ("runs = -1_0\n", "`-10` is no whole number above 0"),
+            ("confidence = 1.5\n", "line 1: `confidence`: "),
+            ("flake-rate = 2\n", "line 1: `flake-rate`: "),
+            ("depth = \"deep\"\n", "`depth`: `deep` is none of `kind`, `roles`, `exhaustive`"),
+            ("isolation = \"some\"\n", "`isolation`: `some` is none of `all`, `no-net`, `none`"),
+            ("paths = \"tests\"\n", "`paths` must be a list of texts, not `\"tests\"`"),
+            ("paths = [\"a\", 1]\n", "`paths` must be a list of texts, not `[\"a\", 1]`"),
+            ("jobs = 1\njobs = 2\n", "line 2: "),
+            ("jobs\n", "line 1: "),
+            ("[jobs]\n", "`jobs` must be a number"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn paths_are_seen_from_the_folder_of_the_file() {
+        let (file, here) = (Path::new("/p").join(NAME), Path::new("/p/inside"));
+        let text = "python = \".venv/bin/python\"\npaths = [\"a/t.py::x\", \"/b\", \"c.d\"]\n\
+                    store = \"/h\"\noptions = [\"-c\", \"a/b\"]\n";
+        let config = Config::parse(file, text, here).unwrap();
+        let texts = |key: &str| {
+            let (_, texts) = config.values.iter().find(|(found, _)| *found == key).unwrap();
+            texts.iter().map(|text| text.to_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(texts("python"), ["/p/.venv/bin/python"]);
+        assert_eq!(texts("paths"), ["/p/a/t.py::x", "/b", "c.d"]);
+        assert_eq!(texts("store"), ["/h"]);
+        assert_eq!(texts("options"), ["-c", "a/b"]);
+    }
+
+    #[test]
+    fn what_is_typed_goes_before_what_is_written_and_that_before_what_is_built_in() {
+        let text = "jobs = 3\ntimeout = \"7s\"\npaths = [\"a\", \"b\"]\noptions = [\"-x\"]\n";
+        let command = || parse(text).unwrap().as_defaults(Args::command());
+        command().debug_assert();
+        let typed = ["unflake", "detect", "--timeout", "9s", "--", "-q"];
+        let matches = command().get_matches_from(typed);
+        let (_, detect) = matches.subcommand().unwrap();
+        let texts = |key: &str| detect.get_many::<OsString>(key).unwrap().collect::<Vec<_>>();
+        assert_eq!(detect.get_one::<usize>("jobs"), Some(&3));
+        assert_eq!(
+            detect.get_one::<std::time::Duration>("timeout"),
+            Some(&std::time::Duration::from_secs(9))
+        );
+        assert_eq!(detect.get_one::<f64>("confidence"), Some(&0.95));
+        assert_eq!(texts("paths"), ["a", "b"]);
+        assert_eq!(texts("options"), ["-q"]);
+        let matches = command().get_matches_from(["unflake", "why", "a.py::x"]);
+        let (_, why) = matches.subcommand().unwrap();
+        assert_eq!(why.get_one::<usize>("jobs"), Some(&3));
+    }
+}

@@ -1,0 +1,99 @@
+//! What can be typed for `run` and `replay`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::store_args::{RecordArgs, StoreArgs};
+use crate::study_args::{IsolationArg, span};
+
+/// Options of `unflake run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Files, folders or tests to run, as the runner takes them [default: all]
+    pub paths: Vec<OsString>,
+
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    /// In which order
+    #[arg(long, value_name = "ORDER", default_value = "original")]
+    pub order: OrderArg,
+
+    /// Decides the random order
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    /// How long one test may take before it is stopped
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    pub timeout: Duration,
+
+    /// Keep the run apart from the rest; without, tests see and leave what they always do
+    #[arg(long, value_name = "LEVEL", default_value = "none")]
+    pub isolation: IsolationArg,
+
+    #[command(flatten)]
+    pub record: RecordArgs,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: RunFormat,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    /// Options for the runner, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// In which order `run` runs the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// As the runner has them
+    Original,
+    /// The other way round
+    Reverse,
+    /// Classes shuffled, and the tests within each
+    Random,
+}
+
+/// What `run` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// The tests that failed, for people
+    Text,
+    /// The same, for programs
+    Json,
+    /// JUnit XML with all tests
+    Junit,
+}
+
+/// Options of `unflake replay`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReplayArgs {
+    /// The run, as reports spell it: CAMPAIGN/NUMBER, or NUMBER for the last campaign
+    pub run: String,
+
+    /// How often
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub times: u32,
+
+    /// With the project's own runner in a cold process, instead of as it was run
+    #[arg(long)]
+    pub plain: bool,
+
+    /// The Python of the project [default: the one it was run with]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    #[command(flatten)]
+    pub place: StoreArgs,
+
+    /// Print for programs
+    #[arg(long)]
+    pub json: bool,
+}

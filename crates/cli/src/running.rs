@@ -1,0 +1,109 @@
+//! What all commands that run tests share: the project, its limits, Ctrl-C, and what to say when
+//! the tests cannot be run.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unflake_app::causes::with_causes;
+use unflake_app::study::StudyError;
+use unflake_engine::{Interrupt, Level, Start};
+use unflake_model::TestId;
+use unflake_pytest::{Interpreter, Limits, Project, Runner, Surroundings};
+
+use crate::exit::{self, Failure};
+use crate::study_args::IsolationArg;
+
+/// How long collecting may take.
+const COLLECT_MAX: Duration = Duration::from_mins(10);
+
+/// The folder we stand in.
+pub(crate) fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| Failure::NotRun {
+        message: format!("the working directory cannot be read: {error}"),
+        hint: None,
+    })
+}
+
+/// The project in a folder.
+pub(crate) fn project(
+    current_dir: PathBuf,
+    python: Option<OsString>,
+    paths: Vec<OsString>,
+    options: Vec<OsString>,
+) -> Result<Project, Failure> {
+    let surroundings = Surroundings {
+        python,
+        virtual_env: std::env::var_os("VIRTUAL_ENV"),
+        path: std::env::var_os("PATH"),
+        current_dir: current_dir.clone(),
+    };
+    let interpreter = Interpreter::find(&surroundings).map_err(|error| Failure::NotRun {
+        message: error.to_string(),
+        hint: Some(error.hint().to_owned()),
+    })?;
+    Ok(Project { interpreter, current_dir, runner: Runner::Auto, paths, options, env: Vec::new() })
+}
+
+/// The levels that an option stands for.
+pub(crate) fn levels(isolation: IsolationArg) -> Vec<Level> {
+    match isolation {
+        IsolationArg::All => vec![Level::Pid, Level::Tree, Level::Home, Level::Net],
+        IsolationArg::NoNet => vec![Level::Pid, Level::Tree, Level::Home],
+        IsolationArg::None => vec![],
+    }
+}
+
+/// How many runs at once, unless somebody says.
+pub(crate) fn n_processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Limits of runs.
+pub(crate) fn limits(isolation: Vec<Level>, test_timeout: Duration, jobs: usize) -> Limits {
+    Limits {
+        start: Start::Fork,
+        isolation,
+        start_timeout: COLLECT_MAX,
+        test_timeout,
+        run_timeout: None,
+        jobs,
+    }
+}
+
+/// The first Ctrl-C ends a command with what is known; the second ends us.
+pub(crate) fn stop_on_ctrl_c(interrupt: &Interrupt) {
+    let interrupt = interrupt.clone();
+    let mut is_second = false;
+    // Without a handler Ctrl-C ends us at once, and with us all that runs: no harm done.
+    let _ = ctrlc::set_handler(move || {
+        if is_second {
+            abort();
+        }
+        is_second = true;
+        interrupt.raise();
+    });
+}
+
+#[expect(clippy::exit, reason = "the user has asked twice")]
+fn abort() -> ! {
+    std::process::exit(i32::from(exit::UNDECIDED))
+}
+
+/// Why the tests could not be run, with the advice for it.
+pub(crate) fn not_run(error: &StudyError) -> Failure {
+    let hint = match error {
+        StudyError::Start(start) => start.hint(),
+        StudyError::UnknownTest { similar, .. } if !similar.is_empty() => {
+            let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
+            Some(format!("did you mean {}?", names.join(" or ")))
+        }
+        StudyError::NoTests => Some("name a file or folder with tests".to_owned()),
+        _ => None,
+    };
+    let mut message = with_causes(error);
+    if let StudyError::Start(start) = error {
+        message.extend(start.complaint().map(|said| exit::indented(&said)));
+    }
+    Failure::NotRun { message, hint }
+}

@@ -1,0 +1,12 @@
+//! The program on little projects and on whole ones, as a user runs it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
+)]
+
+mod common;
+mod fixtures;
+mod robust;
+mod setup;

@@ -1,0 +1,327 @@
+//! What a campaign found, written so that it can be read back and shown again.
+//!
+//! The other formats are for readers; this one is for the history. It holds everything that a
+//! [`View`](crate::View) shows except the suite and what each single test did, which the history
+//! has already. Tests are numbers there, their places in the suite.
+//!
+//! Old histories are read by new programs: keys are only ever added, each with a default, and a
+//! text of a newer [`VERSION`] is refused by name instead of being half understood.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use unflake_model::{
+    Cause, CleanersOf, Confidence, Contrast, Dependencies, Finding, Group, OutcomeChange,
+    OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Verdict,
+};
+
+use crate::{Confirmation, Ended, Exhibit, Failure, Origin, State, Study, Warning};
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// Why a text cannot be shown again.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// A newer program wrote it.
+    #[error("the findings were written by a newer unflake (version {found}, known is {VERSION})")]
+    TooNew {
+        /// Its version.
+        found: u32,
+    },
+    /// It is no such text, or is damaged.
+    #[error("the findings cannot be read: {0}")]
+    Malformed(String),
+}
+
+/// The study as a text.
+pub fn write(study: &Study) -> String {
+    serde_json::to_string(&Saved::of(study)).expect("strings and finite numbers only")
+}
+
+/// The study that a text holds, of this suite.
+pub fn read(text: &str, suite: Rc<Suite>) -> Result<Study, Unreadable> {
+    let malformed = |error: serde_json::Error| Unreadable::Malformed(error.to_string());
+    let Header { version } = serde_json::from_str(text).map_err(malformed)?;
+    if VERSION < version {
+        return Err(Unreadable::TooNew { found: version });
+    }
+    let saved: Saved = serde_json::from_str(text).map_err(malformed)?;
+    saved.restore(suite).ok_or_else(|| Unreadable::Malformed("a value is out of range".to_owned()))
+}
+
+#[derive(Deserialize)]
+struct Header {
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    version: u32,
+    ended: String,
+    exhibits: Vec<SavedExhibit>,
+    causes: Vec<SavedCause>,
+    changes: Vec<SavedChange>,
+    set_up_failing: Vec<usize>,
+    warnings: Vec<Warning>,
+    spent: SavedSpent,
+    n_recalled: u64,
+    wall_micros: u64,
+    n_orders: u64,
+    flake_rate_detectable: f64,
+    confidence: f64,
+    origin: SavedOrigin,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedExhibit {
+    test: usize,
+    verdict: String,
+    confirmed: bool,
+    confidence: Option<f64>,
+    tally: SavedTally,
+    passed_in: Option<u64>,
+    failed_in: Option<u64>,
+    polluters: Vec<Vec<usize>>,
+    cleaners: Vec<(Vec<usize>, Vec<usize>)>,
+    state_setters: Vec<Vec<usize>>,
+    is_complete: bool,
+    contrast: Option<(SavedTally, SavedTally)>,
+    questions: u64,
+    spent: SavedSpent,
+    reproduce: Vec<String>,
+    cold_confirmed: Option<(u32, u32)>,
+    failure: Option<(String, String)>,
+    state: Vec<SavedState>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedState {
+    place: String,
+    kind: String,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+impl SavedState {
+    fn of(State { place, kind, before, after }: &State) -> Self {
+        let (place, kind) = (place.clone(), kind.clone());
+        Self { place, kind, before: before.clone(), after: after.clone() }
+    }
+
+    fn restore(self) -> State {
+        let Self { place, kind, before, after } = self;
+        State { place, kind, before, after }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedCause {
+    culprits: Vec<usize>,
+    tests: Vec<usize>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedChange {
+    test: usize,
+    first: (u64, String),
+    later: (u64, String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedOrigin {
+    runner: String,
+    runner_version: String,
+    seed: u64,
+    command: String,
+    campaign: Option<String>,
+}
+
+/// Runs, attempts, microseconds.
+type SavedSpent = (u64, u64, u64);
+/// Failures, attempts.
+type SavedTally = (u64, u64);
+
+impl Saved {
+    fn of(study: &Study) -> Self {
+        let causes = study.causes.iter();
+        let change = |change: &OutcomeChange| {
+            let ending = |(run, kind): (RunId, OutcomeKind)| (run.0, kind.as_str().to_owned());
+            let (first, later) = (ending(change.first), ending(change.later));
+            SavedChange { test: change.test.get(), first, later }
+        };
+        let origin = study.origin.clone();
+        Self {
+            version: VERSION,
+            ended: study.ended.slug().to_owned(),
+            exhibits: study.exhibits.iter().map(SavedExhibit::of).collect(),
+            causes: causes
+                .map(|it| SavedCause { culprits: places(&it.culprits), tests: places(&it.tests) })
+                .collect(),
+            changes: study.changes.iter().map(change).collect(),
+            set_up_failing: places(&study.set_up_failing),
+            warnings: study.warnings.clone(),
+            spent: spent(study.spent),
+            n_recalled: study.n_recalled,
+            wall_micros: micros(study.wall_time),
+            n_orders: study.n_orders,
+            flake_rate_detectable: study.flake_rate_detectable,
+            confidence: study.confidence.get(),
+            origin: SavedOrigin {
+                runner: origin.runner,
+                runner_version: origin.runner_version,
+                seed: origin.seed,
+                command: origin.command,
+                campaign: origin.campaign,
+            },
+        }
+    }
+
+    /// `None` if something in it does not exist: a test, a verdict, a probability.
+    fn restore(self, suite: Rc<Suite>) -> Option<Study> {
+        let n_tests = suite.n_tests();
+        let cause = |it: SavedCause| {
+            let (culprits, tests) = (tests(it.culprits, n_tests)?, tests(it.tests, n_tests)?);
+            Some(Cause { culprits, tests })
+        };
+        let change = |it: SavedChange| {
+            let (first, later) = (ending(it.first)?, ending(it.later)?);
+            Some(OutcomeChange { test: test(it.test, n_tests)?, first, later })
+        };
+        let exhibits = self.exhibits.into_iter().map(|it| it.restore(n_tests));
+        Some(Study {
+            exhibits: exhibits.collect::<Option<_>>()?,
+            causes: self.causes.into_iter().map(cause).collect::<Option<_>>()?,
+            changes: self.changes.into_iter().map(change).collect::<Option<_>>()?,
+            set_up_failing: tests(self.set_up_failing, n_tests)?,
+            records: Vec::new(),
+            warnings: self.warnings,
+            spent: restored_spent(self.spent),
+            n_recalled: self.n_recalled,
+            wall_time: Duration::from_micros(self.wall_micros),
+            n_orders: self.n_orders,
+            flake_rate_detectable: self.flake_rate_detectable,
+            confidence: Confidence::new(self.confidence).ok()?,
+            ended: Ended::ALL.into_iter().find(|ended| ended.slug() == self.ended)?,
+            origin: Origin {
+                runner: self.origin.runner,
+                runner_version: self.origin.runner_version,
+                seed: self.origin.seed,
+                command: self.origin.command,
+                campaign: self.origin.campaign,
+            },
+            suite,
+        })
+    }
+}
+
+impl SavedExhibit {
+    fn of(exhibit: &Exhibit) -> Self {
+        let finding = &exhibit.finding;
+        let Dependencies { polluters, cleaners, state_setters } = &finding.dependencies;
+        let groups = |groups: &[Group]| groups.iter().map(|group| places(group)).collect();
+        let failure = exhibit.failure.as_ref();
+        let state = exhibit.state.iter();
+        Self {
+            test: finding.test.get(),
+            verdict: finding.verdict.slug().to_owned(),
+            confirmed: finding.confirmed,
+            confidence: finding.confidence.map(Confidence::get),
+            tally: tally(finding.tally),
+            passed_in: finding.passed_in.map(|run| run.0),
+            failed_in: finding.failed_in.map(|run| run.0),
+            polluters: groups(polluters),
+            cleaners: cleaners
+                .iter()
+                .map(|of| (places(&of.polluters), places(&of.cleaners)))
+                .collect(),
+            state_setters: groups(state_setters),
+            is_complete: finding.is_complete,
+            contrast: finding.contrast.map(|it| (tally(it.alone), tally(it.after_group))),
+            questions: finding.questions,
+            spent: spent(finding.spent),
+            reproduce: exhibit.reproduce.clone(),
+            cold_confirmed: exhibit.cold_confirmed.map(|it| (it.as_predicted, it.tries)),
+            failure: failure.map(|it| (it.message.clone(), it.text.clone())),
+            state: state.map(SavedState::of).collect(),
+        }
+    }
+
+    fn restore(self, n_tests: usize) -> Option<Exhibit> {
+        let groups = |groups: Vec<Vec<usize>>| {
+            groups.into_iter().map(|group| tests(group, n_tests)).collect::<Option<Vec<Group>>>()
+        };
+        let cleaners_of = |(polluters, cleaners)| {
+            let (polluters, cleaners) = (tests(polluters, n_tests)?, tests(cleaners, n_tests)?);
+            Some(CleanersOf { polluters, cleaners })
+        };
+        let finding = Finding {
+            test: test(self.test, n_tests)?,
+            verdict: Verdict::ALL.into_iter().find(|it| it.slug() == self.verdict)?,
+            confirmed: self.confirmed,
+            confidence: self.confidence.and_then(|it| Confidence::new(it).ok()),
+            tally: restored_tally(self.tally),
+            passed_in: self.passed_in.map(RunId),
+            failed_in: self.failed_in.map(RunId),
+            dependencies: Dependencies {
+                polluters: groups(self.polluters)?,
+                cleaners: self.cleaners.into_iter().map(cleaners_of).collect::<Option<_>>()?,
+                state_setters: groups(self.state_setters)?,
+            },
+            is_complete: self.is_complete,
+            contrast: self.contrast.map(|(alone, after_group)| Contrast {
+                alone: restored_tally(alone),
+                after_group: restored_tally(after_group),
+            }),
+            questions: self.questions,
+            spent: restored_spent(self.spent),
+        };
+        let cold = |(as_predicted, tries)| Confirmation { as_predicted, tries };
+        Some(Exhibit {
+            finding,
+            reproduce: self.reproduce,
+            cold_confirmed: self.cold_confirmed.map(cold),
+            failure: self.failure.map(|(message, text)| Failure { message, text }),
+            state: self.state.into_iter().map(SavedState::restore).collect(),
+        })
+    }
+}
+
+fn places(tests: &[TestIndex]) -> Vec<usize> {
+    tests.iter().map(|test| test.get()).collect()
+}
+
+fn tests(places: Vec<usize>, n_tests: usize) -> Option<Vec<TestIndex>> {
+    places.into_iter().map(|place| test(place, n_tests)).collect()
+}
+
+fn test(place: usize, n_tests: usize) -> Option<TestIndex> {
+    (place < n_tests).then(|| TestIndex::new(place))
+}
+
+fn ending((run, word): (u64, String)) -> Option<(RunId, OutcomeKind)> {
+    let kind = OutcomeKind::ALL.into_iter().find(|kind| kind.as_str() == word)?;
+    Some((RunId(run), kind))
+}
+
+fn tally(tally: Tally) -> SavedTally {
+    (tally.failures, tally.attempts)
+}
+
+fn restored_tally((failures, attempts): SavedTally) -> Tally {
+    Tally { failures, attempts }
+}
+
+fn spent(spent: Spent) -> SavedSpent {
+    (spent.runs, spent.attempts, micros(spent.time))
+}
+
+fn restored_spent((runs, attempts, micros): SavedSpent) -> Spent {
+    Spent { runs, attempts, time: Duration::from_micros(micros) }
+}
+
+/// More than half a million years are kept as that.
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
