@@ -102,7 +102,7 @@ class Engine:
     def ids(self):
         return [test["id"] for test in self.collected["tests"]]
 
-    def start(self, order, twice=False, isolation=()):
+    def start(self, order, twice=False, isolation=(), **more):
         """Asks for a run, by test ids (or the ends of them) or numbers."""
         number = len(self.runs) + 1
         scratch = os.path.join(self.folder, f"run-{number}")
@@ -115,12 +115,13 @@ class Engine:
             twice=twice,
             isolation=list(isolation),
             scratch=scratch,
+            **more,
         )
         return run
 
-    def run(self, order, twice=False, isolation=()):
+    def run(self, order, twice=False, isolation=(), **more):
         """Asks for a run, and waits for its end."""
-        run = self.start(order, twice, isolation)
+        run = self.start(order, twice, isolation, **more)
         self.wait(run)
         return run
 

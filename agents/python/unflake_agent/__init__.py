@@ -18,6 +18,7 @@ module                question it answers
 ``isolate``           what may a run not touch, and does the system let us enforce it?
 ``linux``             the system calls Python has no function for
 ``forkable``          is it safe to fork this process at all?
+``watch``             what did each test leave changed, and what if it had not? (loaded when asked)
 ====================  ==========================================================================
 
 Every function that is needed while tests run is bound by ``from os import write`` and the like when

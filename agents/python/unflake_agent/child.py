@@ -12,7 +12,7 @@ import sys
 import traceback
 from os import _exit
 from time import perf_counter
-from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Sequence
 
 from . import isolate, linux, separate
 from .ring import Ring
@@ -33,6 +33,24 @@ class Run(NamedTuple):
     twice: bool
     isolation: List[str]
     scratch: str
+    watch: Optional[List[str]] = None
+    """The kinds of state whose changes are told; None for none."""
+    restore: Optional[Dict[str, Any]] = None
+    """What is put back between two tests."""
+
+    @classmethod
+    def read(cls, body: Dict[str, Any]) -> "Run":
+        """From a message; what has a default may be absent."""
+        return cls(**{key: body[key] for key in cls._fields if key in body or cls._needs(key)})
+
+    @classmethod
+    def _needs(cls, key: str) -> bool:
+        return key not in cls._field_defaults
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anything is to be looked at between tests."""
+        return self.watch is not None or self.restore is not None
 
 
 class Ended(NamedTuple):
@@ -80,6 +98,8 @@ class Setting(NamedTuple):
     found: separate.Survey
     pid_refused: Callable[[], Optional[str]]
     writes_bytecode: bool
+    bring: Callable[[str], Any]
+    """Loads one more of our modules."""
 
 
 def live(
@@ -95,7 +115,7 @@ def live(
         _settle(isolated, setting)
         separate.own_random(setting.found)
         gc.unfreeze()
-        _attempts(run, setting.suite, ring.send)
+        _attempts(run, setting, isolated, ring.send)
         _exit(0)
     except BaseException:
         _complain()
@@ -110,12 +130,12 @@ def live_in_place(run: Run, setting: Setting) -> NoReturn:
         wanted, refused = possible(run.isolation, setting, False)
         separate.own_temporary_folder(run.scratch)
         isolated = isolate.isolate(wanted, setting.where, run.scratch)
-        for upper in isolated.uppers:
+        for upper in isolated.uppers if not run.is_watched else ():
             os.close(upper)
         _settle(isolated, setting)
         refused += isolated.refused
         connection.send("isolated", applied=isolated.applied, refused=refused)
-        _attempts(run, setting.suite, connection.send)
+        _attempts(run, setting, isolated, connection.send)
         _exit(0)
     except Gone:
         _exit(0)
@@ -147,26 +167,57 @@ def possible(levels: Sequence[str], setting: Setting, forked: bool) -> Any:
     return [level for level in levels if level != "pid"], [{"level": "pid", "why": why}]
 
 
-def _attempts(run: Run, suite: Suite, send: Sink) -> None:
-    suite.begin(run.order, run.scratch)
+def _watch(run: Run, setting: Setting, isolated: isolate.Isolated) -> Any:
+    """Who looks around between tests, if anybody is to."""
+    if not run.is_watched:
+        return None
+    watching = setting.bring("watch")
+    wanted = watching.wish(run.restore)
+    where = setting.where
+    folders = [folder for _, folder in isolate.covered_folders(isolated.applied, where)]
+    place = watching.Place(
+        tree=where.tree,
+        home=where.home,
+        scratch=run.scratch,
+        uppers=list(zip(isolated.uppers, folders)),
+        items=None if wanted is None or wanted.all_but else wanted.items,
+    )
+    return watching.Watch(run.watch, wanted, place)
+
+
+def _plan(run: Run) -> Iterator[Any]:
+    """Position, attempt, test and the one that follows, for all attempts of a run."""
     for position, test in enumerate(run.order):
         after = run.order[position + 1] if position + 1 < len(run.order) else None
         followers = [test, after] if run.twice else [after]
         for attempt, following in enumerate(followers):
-            send("start", position=position, attempt=attempt)
-            begun = perf_counter()
-            ended = suite.attempt(test, following)
-            send(
-                "end",
-                position=position,
-                attempt=attempt,
-                outcome=ended.outcome,
-                phase=ended.phase,
-                seconds=perf_counter() - begun,
-                **ended.details,
-            )
-            if ended.stops:
-                suite.finish()
-                send("done")
-                return
-    send("done")
+            yield position, attempt, test, following
+
+
+def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink) -> None:
+    suite = setting.suite
+    suite.begin(run.order, run.scratch)
+    watch = _watch(run, setting, isolated)
+    total = 0.0
+    for position, attempt, test, following in _plan(run):
+        if watch is not None and attempt == 0 and watch.is_due(position):
+            send("restored", **watch.restore())
+        send("start", position=position, attempt=attempt)
+        begun = perf_counter()
+        ended = suite.attempt(test, following)
+        seconds = perf_counter() - begun
+        total += seconds
+        send(
+            "end",
+            position=position,
+            attempt=attempt,
+            outcome=ended.outcome,
+            phase=ended.phase,
+            seconds=seconds,
+            **ended.details,
+            **(watch.look(total) if watch is not None else {}),
+        )
+        if ended.stops:
+            suite.finish()
+            break
+    send("done", **(watch.last_words() if watch is not None else {}))

@@ -132,7 +132,7 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
     cell = Cell(setting, wishes, ring, isolated, has_own_processes, handlers)
     while True:
         body, passed = wishes.next()
-        _one(cell, Run(*(body[key] for key in Run._fields)), passed)
+        _one(cell, Run.read(body), passed)
 
 
 def _descend(wishes: Wishes) -> None:
@@ -152,10 +152,14 @@ def _one(cell: Cell, run: Run, passed: List[int]) -> None:
     applied, refused = cell.isolated.applied, cell.isolated.refused
     engine.send("isolated", applied=applied, refused=refused)
     cell.ring.clear()
+    if run.is_watched:
+        # Once for all runs of this cell.
+        cell.setting.bring("watch")
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:
-        for fd in (engine.fileno(), cell.wishes.fileno(), *cell.isolated.uppers):
+        uppers = [] if run.is_watched else cell.isolated.uppers
+        for fd in (engine.fileno(), cell.wishes.fileno(), *uppers):
             os.close(fd)
         die_with(guard)
         for number, handler in cell.handlers.items():

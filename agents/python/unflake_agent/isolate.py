@@ -94,7 +94,7 @@ def isolate(levels: Sequence[str], where: Ground, scratch: str) -> Isolated:
         as_user = _own_mounts()
     except OSError as error:
         return Isolated([], [_refusal(level, error) for level in levels], False, uppers)
-    for names, folder in _folders(levels, where):
+    for names, folder in covered_folders(levels, where):
         try:
             uppers.append(_cover(folder, where.mounts, scratch, as_user))
             applied += names
@@ -150,7 +150,7 @@ def _write(path: str, content: str) -> None:
         os.close(fd)
 
 
-def _folders(levels: Sequence[str], where: Ground) -> List[Tuple[List[str], str]]:
+def covered_folders(levels: Sequence[str], where: Ground) -> List[Tuple[List[str], str]]:
     """The folders to cover, outermost only: a folder inside a covered one is covered with it."""
     wanted = {"tree": where.tree, "home": where.home}
     chosen = [(level, wanted[level]) for level in ("tree", "home") if level in levels]

@@ -143,7 +143,7 @@ class Server:
                     if name == "stop":
                         return False
                     if name == "run":
-                        self._start(Run(*(body[key] for key in Run._fields)))
+                        self._start(Run.read(body))
         except KeyboardInterrupt:
             # Ctrl-C reaches the whole terminal; what is to happen now the engine will say.
             pass
@@ -162,6 +162,9 @@ class Server:
         return [fd for fd, _ in poll.poll(patience)]
 
     def _start(self, run: Run) -> None:
+        if run.is_watched:
+            # Once, here: cells inherit it.
+            self._setting.bring("watch")
         if self._in_place:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)

@@ -45,7 +45,7 @@ def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
         sys.stderr.write(f"unflake agent: no engine listens on `{socket}`: {error}\n")
         return NO_ENGINE
     _quiet()
-    agent = _Agent(connection, connect, os.path.dirname(socket))
+    agent = _Agent(connection, connect, os.path.dirname(socket), bring)
     # Beside the socket, where the engine clears away, and not in the project.
     cache = os.path.join(os.path.dirname(socket), f"pytest-cache-{os.getpid()}")
 
@@ -97,10 +97,11 @@ def _quiet() -> None:
 class _Agent:
     """From the first word to the last."""
 
-    def __init__(self, connection: Connection, connect: Connect, folder: str) -> None:
+    def __init__(self, connection: Connection, connect: Connect, folder: str, bring: Bring) -> None:
         self._connection = connection
         self._connect = connect
         self._folder = folder
+        self._bring = bring
         self._random = random.getstate()
         # Collection happens in the real tree, which must stay as it is. This is no option of the
         # interpreter and no variable of the environment, so programs the tests start do not
@@ -145,6 +146,7 @@ class _Agent:
             found=separate.survey([self._connection.fileno()], self._random),
             pid_refused=_once(isolate.pid_refused),
             writes_bytecode=self._writes_bytecode,
+            bring=self._bring,
         )
         self._connection.send(
             "collected",

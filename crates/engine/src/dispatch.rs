@@ -84,7 +84,7 @@ impl Engine {
             isolation: self.launch.isolation.clone(),
             scratch: scratch.to_string_lossy().into_owned(),
             in_place: is_cold,
-            watch: watching.map(|watching| watching.kinds.clone()),
+            watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
             restore: watching.and_then(|watching| watching.restore.clone()),
         });
         let now = self.clock.now();

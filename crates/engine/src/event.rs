@@ -94,7 +94,7 @@ pub struct Failure {
 /// What to look at in a run beyond how its tests end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watching {
-    /// Kinds of state to watch.
+    /// Kinds of state to watch; `all` of them.
     pub kinds: Vec<String>,
     /// State to put back on the way.
     pub restore: Option<Restore>,

@@ -26,6 +26,21 @@ const FILES: &[(&str, &str)] = embed![
     "serve.py",
     "shelter.py",
     "start.py",
+    "watch/__init__.py",
+    "watch/change.py",
+    "watch/code.py",
+    "watch/containers.py",
+    "watch/files.py",
+    "watch/functions.py",
+    "watch/heap.py",
+    "watch/interpreter.py",
+    "watch/logs.py",
+    "watch/nodes.py",
+    "watch/process.py",
+    "watch/shapes.py",
+    "watch/simple.py",
+    "watch/stamps.py",
+    "watch/tables.py",
     "wire.py",
     "with_pytest.py",
     "with_unittest.py",
@@ -46,9 +61,14 @@ mod tests {
     fn every_file_of_the_agent_is_carried() {
         let folder =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/python/unflake_agent");
-        let mut there: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        let mut there: Vec<String> = ["", "watch/"]
+            .iter()
+            .flat_map(|inner| {
+                let entries = std::fs::read_dir(folder.join(inner)).unwrap();
+                entries.map(move |entry| {
+                    format!("{inner}{}", entry.unwrap().file_name().into_string().unwrap())
+                })
+            })
             .filter(|name| Path::new(name).extension().is_some_and(|ending| ending == "py"))
             .collect();
         there.sort();

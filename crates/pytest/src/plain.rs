@@ -229,16 +229,23 @@ impl Plain<'_> {
         self.invocation == Invocation::Twice && !self.is_pytest()
     }
 
-    /// What keeps plugins of the project from reordering, repeating and distributing.
+    /// What keeps plugins of the project from reordering, repeating and distributing. Where there
+    /// is an option for it, they stay: without them, pytest would refuse options of theirs that
+    /// stand in the project's `addopts`, and marks of theirs.
     fn stand_back(&self) -> Vec<String> {
-        let plugins = self.collected.plugins.iter();
-        plugins
-            .flat_map(|plugin| match plugin.as_str() {
-                "xdist" => vec!["-n0".to_owned()],
-                "cov" => vec!["--no-cov".to_owned()],
-                name => vec!["-p".to_owned(), format!("no:{name}")],
-            })
-            .collect()
+        let words = |plugin: &String| match plugin.as_str() {
+            "xdist" => vec!["-n0".to_owned()],
+            "cov" => vec!["--no-cov".to_owned()],
+            "randomly" => {
+                let off = ["--randomly-dont-reorganize", "--randomly-dont-reset-seed"];
+                off.map(str::to_owned).into()
+            }
+            "random_order" => vec!["--random-order-bucket=none".to_owned()],
+            "rerunfailures" => vec!["--reruns=0".to_owned()],
+            "repeat" => vec!["--count=1".to_owned()],
+            name => vec!["-p".to_owned(), format!("no:{name}")],
+        };
+        self.collected.plugins.iter().flat_map(words).collect()
     }
 
     /// Where unittest finds modules that it found by discovery in a folder.

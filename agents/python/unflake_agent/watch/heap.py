@@ -1,0 +1,273 @@
+"""Which objects of this process are the program's, and which of them changed?
+
+The modules whose file stands in the work tree, and not in a virtual environment in it, are the
+project's; with ``third-party`` all installed ones, too. From them everything is reached.
+
+A thing that several modules know (``from shop.config import SETTINGS``) is told under one name: of
+the module that a class or function says it is from; for other things, of the one whose source
+assigns to that name.
+
+Of some modules of the standard library (``time``, ``os`` ...) only rebound functions and classes
+are told: that is how tests replace them, and forget to put them back.
+"""
+
+import gc
+import os
+import re
+import sys
+from operator import is_, itemgetter
+from time import perf_counter
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Dict, FrozenSet, List, Tuple
+
+from .change import Change, Opaque, Undo, is_atom
+from .code import Module, Project
+from .containers import put, structure
+from .nodes import GONE, Book, Holder
+from .shapes import RUNNERS as _RUNNERS
+from .shapes import file_of, is_installed, is_library, namespace_of
+
+KINDS = ("global", "class-attribute", "default-argument", "closure", "cache", "random")
+THIRD_PARTY = "third-party"
+
+_SHALLOW = ("builtins", "os", "posixpath", "time", "datetime", "socket", "subprocess", "shutil")
+
+_SOURCE_MAX = 1 << 20
+_WORTH_RELAXING = 100
+"""Nodes; a smaller global costs nothing that would be noticed."""
+
+_FAILURES_MAX = 3
+"""So often a module may change while it is looked at; then it is left alone."""
+
+_GRACE_SECONDS = 1.0
+"""Watching may take so much longer than the tests before anything is watched less closely."""
+
+
+class Shallow(Holder):
+    """A module of the library: that its functions and classes are what they were."""
+
+    __slots__ = ("name", "names", "get")
+
+    def __init__(self, book: Book, value: Any, project: Project, name: str) -> None:
+        self.name = name
+        namespace = namespace_of(value)
+        self.names = [n for n, held in namespace.items() if type(n) is str and _is_code(held)]
+        self.get = itemgetter(*self.names)
+        super().__init__(book, value, 0)
+
+    def values(self, value: Any) -> List[Any]:
+        namespace = namespace_of(value)
+        try:
+            return list(self.get(namespace))
+        except KeyError:
+            return [namespace.get(name, GONE) for name in self.names]
+
+    def read_labels(self, value: Any) -> List[Any]:
+        return self.names
+
+    def has_same_labels(self, value: Any) -> bool:
+        return True
+
+    def freeze(self, book: Book, position: int, held: Any) -> Any:
+        return Opaque(held)
+
+    def accessor(self, label: Any) -> str:
+        return f".{label}"
+
+    def store(self, value: Any, label: Any, old: Any) -> Undo:
+        return lambda: put(namespace_of(value), label, old)
+
+    def look(self, book: Book, value: Any) -> List[Change]:
+        return [c.under(self.name, "global", True) for c in super().look(book, value)]
+
+
+def _is_code(value: Any) -> bool:
+    kind = type(value)
+    return kind is FunctionType or kind is BuiltinFunctionType or kind is type
+
+
+class Heap:
+    """The project's modules, as they were when last looked at."""
+
+    def __init__(self, kinds: FrozenSet[str], tree: str, keeps: bool) -> None:
+        self._kinds = kinds
+        self._tree = tree.rstrip(os.sep) + os.sep
+        self._project = Project(kinds)
+        self._keeps = keeps
+        self._in_part = False
+        self._failures: Dict[int, int] = {}
+        """How often a module was not to be read, by identity."""
+        self._book = self._new_book()
+        self._seen: List[Any] = []
+        self._watched: List[Tuple[Any, Holder]] = []
+        self._seconds = 0.0
+        self._meet()
+
+    def look(self, test_seconds: float) -> List[Change]:
+        """What changed since the last time; ``test_seconds`` is what all tests took so far."""
+        begun = perf_counter()
+        changes: List[Change] = []
+        for module, node in self._watched:
+            try:
+                changes += node.look(self._book, module)
+            except Exception:
+                self._begin_anew(module)
+                break
+        loaded = dict.values(sys.modules)
+        if len(loaded) != len(self._seen) or not all(map(is_, self._seen, loaded)):
+            self._meet()
+        self._seconds += perf_counter() - begun
+        if self._seconds > test_seconds + _GRACE_SECONDS:
+            self._relax()
+        return [change for change in changes if change.kind in self._kinds]
+
+    @property
+    def is_in_part(self) -> bool:
+        """Whether something was too large or too deep to be looked at as a whole."""
+        return self._in_part or self._book.in_part
+
+    def _meet(self) -> None:
+        """Begins to watch modules that were not there before, and ends with those that went."""
+        self._seen = list(dict.values(sys.modules))
+        modules = [item for item in list(dict.items(sys.modules)) if type(item[0]) is str]
+        there = {id(module) for _, module in modules}
+        self._watched = [pair for pair in self._watched if id(pair[0]) in there]
+        known = {id(module) for module, _ in self._watched}
+        fresh = [item for item in modules if id(item[1]) not in known]
+        ours = [item for item in fresh if self._is_watched(item[1])]
+        enabled = gc.isenabled()
+        # Thousands of nodes in one go, none of them rubbish.
+        gc.disable()
+        try:
+            self._begin(sorted(reversed(ours), key=_is_of_tests))
+            if "global" in self._kinds:
+                library = [item for item in fresh if item[0] in _SHALLOW]
+                self._add(library, Shallow)
+        finally:
+            if enabled:
+                gc.enable()
+
+    def _begin(self, modules: List[Tuple[str, Any]]) -> None:
+        for name, module in modules:
+            self._project.globals_ids.add(id(namespace_of(module)))
+            self._project.names.add(name)
+        owners = _owners(modules)
+        for identity, owner in owners.items():
+            self._book.claims.setdefault(identity, owner)
+        self._add(modules, Module)
+
+    def _add(self, modules: List[Tuple[str, Any]], kind: Any) -> None:
+        for name, module in modules:
+            # One module can stand under two names.
+            is_known = any(module is known for known, _ in self._watched)
+            if is_known or not issubclass(type(module), ModuleType):
+                continue
+            if self._failures.get(id(module), 0) >= _FAILURES_MAX:
+                continue
+            try:
+                node = kind(self._book, module, self._project, name)
+                self._watched.append((module, node))
+            except Exception:
+                self._failures[id(module)] = self._failures.get(id(module), 0) + 1
+
+    def _is_watched(self, module: Any) -> bool:
+        path = file_of(module)
+        if path is None:
+            return False
+        if THIRD_PARTY in self._kinds and not is_library(path):
+            top = str(namespace_of(module).get("__name__")).split(".")[0]
+            return top not in _RUNNERS
+        return path.startswith(self._tree) and not is_installed(path)
+
+    def _begin_anew(self, module: Any) -> None:
+        """A thread changed things while we looked, and what we know is not to be trusted."""
+        failures = self._failures[id(module)] = self._failures.get(id(module), 0) + 1
+        if failures == _FAILURES_MAX:
+            self._in_part = True
+        self._book, self._watched = self._new_book(), []
+        self._meet()
+
+    def _new_book(self) -> Book:
+        book = Book(self._keeps, structure)
+        book.special.append(self._project.special)
+        return book
+
+    def _relax(self) -> None:
+        """Watches the largest global less closely, where watching takes longer than the tests."""
+        largest = max(
+            (
+                (_size(node), number, position)
+                for number, (_, holder) in enumerate(self._watched)
+                for position, node in holder.deep
+            ),
+            default=(0, 0, 0),
+        )
+        size, number, position = largest
+        if size < _WORTH_RELAXING:
+            return
+        module, holder = self._watched[number]
+        holder.relax(self._book, position, holder.values(module)[position])
+
+
+def _size(node: Any) -> int:
+    return 1 + sum(map(_size, node.children()))
+
+
+def _is_of_tests(item: Tuple[str, Any]) -> bool:
+    name = os.path.basename(file_of(item[1]) or "")
+    return name.startswith(("test_", "conftest")) or name.endswith("_test.py")
+
+
+def _owners(modules: List[Tuple[str, Any]]) -> Dict[int, Tuple[str, str]]:
+    """Under which global each thing is known that stands in a module, by its identity."""
+    places: Dict[int, List[Tuple[str, str]]] = {}
+    origins = {name: file_of(module) for name, module in modules}
+    for name, module in modules:
+        for label, held in list(namespace_of(module).items()):
+            if type(label) is str and not label.startswith(("__", "@")) and _can_be_owned(held):
+                places.setdefault(id(held), []).append((name, label))
+    sources = Sources()
+    return {
+        identity: _first(found, origins, sources) if len(found) > 1 else found[0]
+        for identity, found in places.items()
+    }
+
+
+def _can_be_owned(value: Any) -> bool:
+    # Classes and functions know their names, wherever they are met.
+    kind = type(value)
+    return not is_atom(value) and kind is not FunctionType and not issubclass(kind, _NAMED)
+
+
+_NAMED = (ModuleType, type, BuiltinFunctionType)
+
+
+def _first(
+    found: List[Tuple[str, str]], origins: Dict[str, Any], sources: "Sources"
+) -> Tuple[str, str]:
+    for name, label in found:
+        if sources.assigns(origins[name], label):
+            return name, label
+    return found[0]
+
+
+class Sources:
+    """Source files, read when there is a question."""
+
+    def __init__(self) -> None:
+        self._texts: Dict[str, str] = {}
+
+    def assigns(self, path: str, name: str) -> bool:
+        """Whether a file assigns to a global of this name, or defines it."""
+        if path not in self._texts:
+            self._texts[path] = _read(path)
+        pattern = rf"^(?:{re.escape(name)}\s*(?::[^=\n]+)?=[^=]|(?:class|(?:async )?def) {name}\b)"
+        return re.search(pattern, self._texts[path], re.MULTILINE) is not None
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_SOURCE_MAX).decode("utf-8", "replace")
+    except OSError:
+        return ""

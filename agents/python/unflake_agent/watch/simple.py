@@ -1,0 +1,70 @@
+"""How is the state watched that is not an object of the program?
+
+A watcher reads a mapping from names to small values; what differs between two readings has changed.
+Each can put back what it read at the beginning, or says why it cannot.
+"""
+
+from typing import Any, Dict, List, Optional
+
+from .change import Cannot, Change, Undo, clip, show_atom
+
+Reading = Dict[str, Any]
+"""Values by name; an absent name is a value of its own."""
+
+
+class Watcher:
+    """One kind of state."""
+
+    kind = ""
+
+    def __init__(self) -> None:
+        self._last: Reading = {}
+        self._last = self.read()
+        self._first: Reading = {}
+
+    # What each kind says.
+
+    def read(self) -> Reading:
+        """The state now. Values are compared, so they are atoms."""
+        raise NotImplementedError
+
+    def show(self, value: Any) -> str:
+        return show_atom(value)
+
+    def keep(self) -> None:
+        """Before the first test of a run in which state will be put back."""
+
+    def put_back(self, name: str, value: Optional[Any]) -> None:
+        """Makes it what it was at the beginning; None if it was not there."""
+        raise Cannot("it cannot be put back")
+
+    # What they have in common.
+
+    def look(self) -> List[Change]:
+        """What changed since the last time."""
+        before, self._last = self._last, self.read()
+        return [] if before == self._last else self._differences(before, self._last)
+
+    def begin(self) -> None:
+        """Remembers the state as that of the beginning."""
+        self._first = self._last
+        self.keep()
+
+    def since_begin(self) -> List[Change]:
+        """What changed since the beginning, with the means to undo it."""
+        return self._differences(self._first, self.read())
+
+    def _differences(self, before: Reading, after: Reading) -> List[Change]:
+        changes = []
+        for name in [*before, *(name for name in after if name not in before)]:
+            old, new = before.get(name), after.get(name)
+            if old != new:
+                change = Change(name, self._shown(old), self._shown(new), self._undo(name, old))
+                changes.append(change.under("", self.kind, True))
+        return changes
+
+    def _shown(self, value: Any) -> Optional[str]:
+        return None if value is None else clip(self.show(value))
+
+    def _undo(self, name: str, old: Any) -> Undo:
+        return lambda: self.put_back(name, old)
