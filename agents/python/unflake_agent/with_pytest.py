@@ -93,7 +93,7 @@ class PytestSuite(Suite):
         del self._reports[:]
         _make_anew(item)
         # To show a failure takes pytest longer than most tests; once in a run is enough.
-        item.config.option.tbstyle = "native" if test in self._failed else self._style
+        item.config.option.tbstyle = "line" if test in self._failed else self._style
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:

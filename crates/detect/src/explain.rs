@@ -140,7 +140,7 @@ async fn deterministic(
     find_roles(&oracle, depth, &mut notes.roles).await
 }
 
-/// Whether tours found what is asked for; confirms one group if they did.
+/// Whether tours found what is asked for, and one group is confirmed.
 async fn is_toured(oracle: &Oracle, depth: Depth, notes: &mut Notes) -> Result<bool, Stop> {
     let before = notes.roles.clone();
     let toured = search_by_tours(oracle, depth, &mut notes.roles).await?;
@@ -151,10 +151,13 @@ async fn is_toured(oracle: &Oracle, depth: Depth, notes: &mut Notes) -> Result<b
         }
         return Ok(false);
     };
-    confirm(oracle, &group).await?;
-    if toured != Toured::Complete {
-        notes.roles = before;
-        return Ok(false);
+    match toured {
+        Toured::Complete => (),
+        Toured::Found => confirm(oracle, &group).await?,
+        Toured::Puzzled | Toured::NotMade => {
+            notes.roles = before;
+            return Ok(false);
+        }
     }
     notes.confirmed = true;
     for culprit in group {
@@ -187,7 +190,7 @@ async fn first_group(
 /// Runs alone and after the group in turn, as often as a confirmed verdict asks for. In turn,
 /// because failures may come in bursts: runs made one after the other then agree with each other
 /// and prove nothing, while a burst that catches both kinds of run contradicts itself.
-async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
+pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
     for _ in 0..ALONE_CONFIRMED {
         let lab = oracle.lab();
         let order = order_of(group, oracle.target());

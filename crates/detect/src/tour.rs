@@ -21,7 +21,7 @@ use std::time::Duration;
 use futures_util::future::try_join;
 use unflake_model::{Environment, Group, Order, OutcomeKind, Repetition, Spent, TestIndex};
 
-use crate::explain::Depth;
+use crate::explain::{Depth, confirm};
 use crate::oracle::{Answer, Oracle, Stop};
 use crate::roles::{Roles, universes};
 use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
@@ -44,8 +44,10 @@ const TARGET_TIME_MAX: Duration = Duration::from_millis(250);
 /// Whether tours found everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Toured {
-    /// What is known explains all that was seen.
+    /// What is known explains all that was seen, and the first group is confirmed.
     Complete,
+    /// The first group was found, and no other was asked for.
+    Found,
     /// Something remains that groups and cleaners do not explain.
     Puzzled,
     /// No tours could be made, or they were not worth it.
@@ -90,13 +92,14 @@ pub(crate) async fn search_by_tours(
     let (Some(first), Some(second)) = both else {
         return Ok(Toured::NotMade);
     };
-    let mut tours = Tours { oracle, stride, known: vec![first, second], heals: false };
+    let known = vec![first, second];
+    let mut tours = Tours { oracle, stride, known, heals: false, is_confirmed: false };
     if depth == Depth::Kind {
         let Some(riddle) = tours.riddle(roles) else {
             return Ok(Toured::NotMade);
         };
         let is_solved = tours.solve(riddle, roles).await?;
-        return Ok(if is_solved { Toured::Complete } else { Toured::Puzzled });
+        return Ok(if is_solved { Toured::Found } else { Toured::Puzzled });
     }
     tours.search(roles).await
 }
@@ -158,6 +161,8 @@ struct Tours<'o> {
     known: Vec<Tour>,
     /// Whether the target itself puts right what it complains about.
     heals: bool,
+    /// Whether the first group was put to the test again.
+    is_confirmed: bool,
 }
 
 impl Tours<'_> {
@@ -178,7 +183,7 @@ impl Tours<'_> {
                 continue;
             }
             let n_groups = roles.groups.len();
-            self.ask_the_rest(roles).await?;
+            self.confirm_and_ask_the_rest(roles).await?;
             if n_groups == roles.groups.len() && self.riddle(roles).is_none() {
                 return Ok(Toured::Complete);
             }
@@ -287,6 +292,19 @@ impl Tours<'_> {
             };
         }
         Ok([kept, stretch].concat())
+    }
+
+    /// Both at once: many short runs, and few long ones.
+    async fn confirm_and_ask_the_rest(&mut self, roles: &mut Roles) -> Result<(), Stop> {
+        let first = roles.groups.first().filter(|_| !self.is_confirmed).cloned();
+        self.is_confirmed |= first.is_some();
+        let confirmed = async {
+            match &first {
+                Some(group) => confirm(self.oracle, group).await,
+                None => Ok(()),
+            }
+        };
+        try_join(confirmed, self.ask_the_rest(roles)).await.map(|_| ())
     }
 
     /// What tours leave open: cleaners among tests that no tour says it of; groups that only past
