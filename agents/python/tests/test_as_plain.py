@@ -140,14 +140,18 @@ BROKEN = "import no_such_module_at_all\ndef test_x(): pass\n"
 SEVERITY = ["passed", "skipped", "error", "failed"]
 
 
-def plain(folder, arguments):
+def plain(folder, arguments, env=None):
+    """Outcomes by name as plain pytest tells them, in the original order."""
+    return plain_as_it_is(folder, env, ["-p", "no:randomly", *arguments])
+
+
+def plain_as_it_is(folder, env=None, arguments=()):
     """Outcomes by name as plain pytest tells them in JUnit XML, the worst if there are several."""
     with tempfile.TemporaryDirectory() as aside:
         report = os.path.join(aside, "junit.xml")
-        command = [sys.executable, "-B", "-m", "pytest", "--junitxml", report]
-        command += ["-q", "-p", "no:randomly"]
+        command = [sys.executable, "-B", "-m", "pytest", "-q", "--junitxml", report]
         command += ["-o", "cache_dir=" + aside, "--continue-on-collection-errors", *arguments]
-        subprocess.run(command, cwd=folder, env=environment(), capture_output=True)
+        subprocess.run(command, cwd=folder, env=environment(env), capture_output=True)
         cases = list(ElementTree.parse(report).iter("testcase"))
     found = {}
     for case in cases:

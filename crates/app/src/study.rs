@@ -160,7 +160,7 @@ fn study_in(
 
     let ended = how_it_ended(finish, found.ended, is_late.as_deref());
     progress.stage("trying what was found with the plain runner");
-    let found = on_record(found, &recorder);
+    let found = Found { ended, ..on_record(found, &recorder) };
     let mut exhibits = exhibits(&suite, &found, &records, &runner, &mut warnings);
     if comparison == Comparison::IfDenied {
         if exhibits.iter().any(|exhibit| cold::is_denied(&suite, exhibit, &runner)) {
@@ -328,7 +328,10 @@ fn exhibits(
 ) -> Vec<Exhibit> {
     let mut exhibits = Vec::new();
     for finding in &found.findings {
-        let cold_confirmed = cold::confirm(suite, finding, runner).unwrap_or_else(|reason| {
+        // Who has pressed Ctrl-C does not want to wait for more runs.
+        let is_wanted = found.ended != Ended::Interrupted;
+        let tried = if is_wanted { cold::confirm(suite, finding, runner) } else { Ok(None) };
+        let cold_confirmed = tried.unwrap_or_else(|reason| {
             let warning = Warning::PlainNotRun { reason };
             if !warnings.contains(&warning) {
                 warnings.push(warning);

@@ -1,7 +1,8 @@
 //! The command line of unflake.
 //!
-//! Three steps: arguments (what was typed, [`args`], or settled for the project, [`config`]), the command that resolves and runs them
-//! ([`commands`]), and how it ended ([`exit`]). Data goes to stdout, everything else to stderr.
+//! Three steps: arguments (what was typed, [`args`], or settled for the project, [`config`]), the
+//! command that resolves and runs them ([`commands`]), and how it ended ([`exit`]). Data goes to
+//! stdout, everything else to stderr.
 //!
 //! To add a command: a variant in [`args::Command`], a file in `commands/`, an arm in [`run`].
 

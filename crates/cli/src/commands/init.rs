@@ -154,7 +154,7 @@ mod tests {
     fn without_anything_found_the_file_is_the_settings_and_nothing_else() {
         let text = Around { project: None, found: None }.text();
         let with_jobs = text.replace(&format!("# jobs = {}", n_processors()), "# jobs = 2");
-        insta::assert_snapshot!(with_jobs);
+        insta::assert_snapshot!("unflake_toml", with_jobs);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
     }
 }
