@@ -1,15 +1,16 @@
 //! Looking into a project: all of its tests (`detect`), or one of them (`why`).
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use unflake_detect::explain::Depth;
 use unflake_engine::{Collected, Engine, Interrupt, StartError};
-use unflake_model::{Budget, Suite, TestId, TestIndex};
+use unflake_model::{Budget, Finding, Suite, TestId, TestIndex};
 use unflake_pytest::{Limits, Project};
-use unflake_report::{Ended, Exhibit, NotCollected, Origin, Record, Study, Warning};
+use unflake_report::{
+    Confirmation, Ended, Exhibit, NotCollected, Origin, Record, State, Study, Warning,
+};
 use unflake_stats::rate::Rate;
 
 use crate::analysis::{Analysis, Found};
@@ -89,21 +90,24 @@ pub fn study(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Study, StudyError> {
-    let place = Place { project, limits, interrupt };
-    let is_quick = matches!(request.question, Question::Test(_));
-    if is_quick {
-        if let Some(study) = study_in(&place, request, Comparison::IfDenied, progress)? {
-            return Ok(study);
-        }
-        progress.note("the plain runner does not show it: comparing isolated runs with plain ones");
+    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
+    let place = Place { project, limits, interrupt, is_late: is_late.as_deref() };
+    if matches!(request.question, Question::Suite) {
+        return study_in(&place, request, Comparison::First, progress).map(|(study, _)| study);
     }
+    let (first, is_denied) = study_in(&place, request, Comparison::IfDenied, progress)?;
+    if !is_denied {
+        return Ok(first);
+    }
+    progress.note("the plain runner does not show it: comparing isolated runs with plain ones");
     let mut request = request.clone();
-    if let Some(keep) = request.keep.as_mut().filter(|_| is_quick) {
+    if let Some(keep) = request.keep.as_mut() {
         // Those runs were made under an isolation that is in doubt.
         keep.unfinished = Unfinished::Leave;
     }
-    let study = study_in(&place, &request, Comparison::First, progress)?;
-    Ok(study.expect("what was compared first is not denied"))
+    let (second, _) = study_in(&place, &request, Comparison::First, progress)?;
+    // An answer that is in doubt is better than one that was cut off.
+    Ok(if second.ended == Ended::Confident { second } else { first })
 }
 
 /// Where to look, and how.
@@ -111,20 +115,21 @@ struct Place<'a> {
     project: &'a Project,
     limits: &'a Limits,
     interrupt: &'a Interrupt,
+    /// Becomes true when the time is up.
+    is_late: Option<&'a AtomicBool>,
 }
 
-/// Nothing, if the plain runner denies what was found and nothing was compared before.
+/// Also whether the plain runner denies what was found, and nothing was compared before.
 fn study_in(
-    &Place { project, limits, interrupt }: &Place<'_>,
+    &Place { project, limits, interrupt, is_late }: &Place<'_>,
     request: &Request,
     comparison: Comparison,
     progress: &mut dyn Progress,
-) -> Result<Option<Study>, StudyError> {
+) -> Result<(Study, bool), StudyError> {
     progress.stage("collecting tests");
     let begun = now();
     let engine = start(project, limits, interrupt)?;
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
-    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
@@ -158,20 +163,15 @@ fn study_in(
     let error = world.take_error();
     warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
 
-    let ended = how_it_ended(finish, found.ended, is_late.as_deref());
-    progress.stage("trying what was found with the plain runner");
+    let ended = how_it_ended(finish, found.ended, is_late);
+    progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let mut exhibits = exhibits(&suite, &found, &records, &runner, &mut warnings);
-    if comparison == Comparison::IfDenied {
-        if exhibits.iter().any(|exhibit| cold::is_denied(&suite, exhibit, &runner)) {
-            return Ok(None);
-        }
-        warnings.extend(refused(&world));
-    }
-    if finish == Finish::Complete && request.depth != Depth::Kind {
-        progress.stage("looking for the state they share");
-        name_states(&mut world, &mut exhibits);
-    }
+    let tried = try_findings(&mut world, &suite, &found, &runner);
+    let (exhibits, not_tried) = exhibits(&suite, &found, &records, &runner, tried);
+    warnings.extend(not_tried);
+    let is_quick = comparison == Comparison::IfDenied;
+    let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, &runner));
+    warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
     warnings.extend(recorder.take_trouble());
     let mut study = Study {
         exhibits,
@@ -192,7 +192,7 @@ fn study_in(
     };
     recorder.finish(&study);
     study.warnings.extend(recorder.take_trouble());
-    Ok(Some(study))
+    Ok((study, is_denied))
 }
 
 fn how_it_ended(finish: Finish, by_itself: Ended, is_late: Option<&AtomicBool>) -> Ended {
@@ -309,43 +309,56 @@ fn on_record(mut found: Found, recorder: &Recorder) -> Found {
     found
 }
 
-/// Names the state behind each dependency, until the user interrupts.
-fn name_states(world: &mut EngineWorld, exhibits: &mut [Exhibit]) {
-    for exhibit in exhibits {
-        match shared_state(world, &exhibit.finding) {
-            Ok(state) => exhibit.state = state,
-            Err(Stopped) => return,
-        }
+/// What the plain runner says about a finding.
+type Tried = Result<Option<Confirmation>, String>;
+
+/// Tries what was found with the plain runner, and looks for the state behind each dependency: both
+/// at once, because the plain runner has processes of its own.
+fn try_findings(
+    world: &mut EngineWorld,
+    suite: &Suite,
+    found: &Found,
+    runner: &dyn PlainRunner,
+) -> (Vec<Tried>, Vec<Vec<State>>) {
+    if found.ended == Ended::Interrupted {
+        // Who has pressed Ctrl-C does not want to wait for more runs.
+        return (Vec::new(), Vec::new());
     }
+    std::thread::scope(|scope| {
+        let confirm = |finding| cold::confirm(suite, finding, runner);
+        let tried = scope.spawn(move || found.findings.iter().map(confirm).collect());
+        let has_time = found.ended == Ended::Confident;
+        let states = found.findings.iter().filter(|_| has_time);
+        let states = states.map_while(|it| shared_state(world, it).ok()).collect();
+        (tried.join().unwrap_or_default(), states)
+    })
 }
 
 fn exhibits(
-    suite: &Rc<Suite>,
+    suite: &Suite,
     found: &Found,
     records: &[Record],
     runner: &dyn PlainRunner,
-    warnings: &mut Vec<Warning>,
-) -> Vec<Exhibit> {
-    let mut exhibits = Vec::new();
-    for finding in &found.findings {
-        // Who has pressed Ctrl-C does not want to wait for more runs.
-        let is_wanted = found.ended != Ended::Interrupted;
-        let tried = if is_wanted { cold::confirm(suite, finding, runner) } else { Ok(None) };
-        let cold_confirmed = tried.unwrap_or_else(|reason| {
-            let warning = Warning::PlainNotRun { reason };
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
+    (tried, states): (Vec<Tried>, Vec<Vec<State>>),
+) -> (Vec<Exhibit>, Vec<Warning>) {
+    let mut warnings = Vec::new();
+    let mut tried = tried.into_iter();
+    let mut states = states.into_iter();
+    let mut exhibit = |finding: &Finding| {
+        let cold_confirmed = tried.next().unwrap_or(Ok(None)).unwrap_or_else(|reason| {
+            warnings.push(Warning::PlainNotRun { reason });
             None
         });
         let failures = &records[finding.test.get()].failures;
-        exhibits.push(Exhibit {
+        Exhibit {
             reproduce: cold::commands(suite, finding, runner),
             cold_confirmed,
             failure: failures.first().map(|attempt| attempt.failure.clone()),
-            state: Vec::new(),
+            state: states.next().unwrap_or_default(),
             finding: finding.clone(),
-        });
-    }
-    exhibits
+        }
+    };
+    let exhibits = found.findings.iter().map(&mut exhibit).collect();
+    warnings.dedup();
+    (exhibits, warnings)
 }

@@ -20,7 +20,7 @@ use crate::influence::{Influence, Pairs};
 use crate::lab::Lab;
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
 use crate::roles::{Roles, all_singles, arrangements, universes};
-use crate::search::minimal_group;
+use crate::search::{GROUPS_MAX, minimal_group};
 use crate::tour::{Toured, search_by_tours};
 
 /// How much to find out about a test.
@@ -45,6 +45,9 @@ pub const ALONE_CONFIRMED: u64 = 10;
 /// Runs with the group behind a confirmed verdict. A test that fails after it in 60 % of the runs
 /// only, and is thus non-deterministic, passes for deterministic with probability 0.6^25 = 3e-6.
 pub const GROUP_CONFIRMED: u64 = 25;
+
+/// Runs alone, and twice as many with the group, before a confirmation looks at what they say.
+const N_AT_ONCE: u64 = 5;
 
 /// How many likely suspects are asked about one by one before the search: two executions each.
 const LIKELY_MAX: usize = 8;
@@ -76,7 +79,8 @@ pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
         ended = noisy(&lab, target, depth, &mut notes).await;
     }
     // Out of budget or not: the verdict rests on what the ledger holds.
-    notes.is_complete = ended.is_ok() && depth != Depth::Kind;
+    let is_cut = GROUPS_MAX <= notes.roles.groups.len() + 1;
+    notes.is_complete = ended.is_ok() && depth != Depth::Kind && !is_cut;
     finding(&lab, target, notes)
 }
 
@@ -191,12 +195,11 @@ async fn first_group(
 /// because failures may come in bursts: runs made one after the other then agree with each other
 /// and prove nothing, while a burst that catches both kinds of run contradicts itself.
 pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
-    for _ in 0..ALONE_CONFIRMED {
-        let lab = oracle.lab();
-        let order = order_of(group, oracle.target());
-        let alone = order_of(&[], oracle.target());
-        let runs = [order.clone(), alone, order];
-        try_join_all(runs.into_iter().map(|order| lab.run(order))).await?;
+    let order = order_of(group, oracle.target());
+    let alone = order_of(&[], oracle.target());
+    for _ in 0..ALONE_CONFIRMED / N_AT_ONCE {
+        let runs = (0..N_AT_ONCE).flat_map(|_| [&order, &alone, &order]);
+        try_join_all(runs.map(|order| oracle.lab().run(order.clone()))).await?;
         // Both must still answer as before; a contradiction ends the confirmation.
         oracle.ask(&[]).await?;
         oracle.ask(group).await?;

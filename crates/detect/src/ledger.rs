@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use unflake_model::random::mix;
 use unflake_model::{
@@ -32,6 +33,8 @@ pub struct Run {
     pub outcomes: Vec<OutcomeKind>,
     /// What the run cost. Tests that were never started cost nothing.
     pub spent: Spent,
+    /// How long the last attempt took.
+    pub last_took: Duration,
 }
 
 impl Run {
@@ -233,6 +236,12 @@ impl Ledger {
         self.sightings(target).values().flatten()
     }
 
+    /// How long a watched target took alone, at best.
+    pub fn took_alone(&self, target: TestIndex) -> Option<Duration> {
+        let alone = self.sightings(target).get(&EMPTY).into_iter().flatten();
+        alone.filter(|it| it.run.order.len() == 1).map(|it| it.run.last_took).min()
+    }
+
     /// Tests that ended in different ways in plain runs, whatever that means.
     pub fn changes(&self) -> impl Iterator<Item = OutcomeChange> {
         self.records.iter().enumerate().filter_map(|(position, record)| {
@@ -263,6 +272,7 @@ fn as_run(experiment: Experiment, observation: &Observation) -> Run {
         environment: experiment.environment,
         repetition: experiment.repetition,
         outcomes,
+        last_took: observation.attempts.last().map_or(Duration::ZERO, |last| last.duration),
         spent: Spent { runs: 1, attempts, time: observation.duration },
     }
 }

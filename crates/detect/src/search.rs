@@ -29,7 +29,7 @@ use crate::oracle::{Answer, Oracle, Stop};
 pub const GROUP_SIZE_MAX: usize = 12;
 
 /// More groups than this for one target are not searched for.
-pub const GROUPS_MAX: usize = 64;
+pub const GROUPS_MAX: usize = 256;
 
 /// The next cut to try is this many times as far from the target as the last.
 const STRIDE: usize = 4;

@@ -15,11 +15,12 @@
 //! toured again without those known. Where that does not come to an end, the tours are given up,
 //! and the slow search ([`Roles::search`]) takes over.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::try_join;
-use unflake_model::{Environment, Group, Order, OutcomeKind, Repetition, Spent, TestIndex};
+use unflake_model::{Environment, Group, Order, OutcomeKind, Repetition, TestIndex};
 
 use crate::explain::{Depth, confirm};
 use crate::oracle::{Answer, Oracle, Stop};
@@ -93,7 +94,7 @@ pub(crate) async fn search_by_tours(
         return Ok(Toured::NotMade);
     };
     let known = vec![first, second];
-    let mut tours = Tours { oracle, stride, known, heals: false, is_confirmed: false };
+    let mut tours = Tours { oracle, stride, known, heals: false, is_confirmed: Cell::new(false) };
     if depth == Depth::Kind {
         let Some(riddle) = tours.riddle(roles) else {
             return Ok(Toured::NotMade);
@@ -113,9 +114,8 @@ fn stride(oracle: &Oracle, tests: &[TestIndex]) -> Option<usize> {
     let others: Duration = tests.iter().map(|test| suite.duration(*test)).sum();
     let target = suite.duration(oracle.target());
     if others.is_zero() {
-        let Spent { runs, time, .. } = oracle.lab().spent();
-        let mean = time / u32::try_from(runs).unwrap_or(u32::MAX).max(1);
-        return (mean < TARGET_TIME_MAX && stride < tests.len()).then_some(stride);
+        let took = oracle.lab().ledger().took_alone(oracle.target()).unwrap_or_default();
+        return (took < TARGET_TIME_MAX && stride < tests.len()).then_some(stride);
     }
     let n_affordable = |share: Duration| {
         let n = share.as_nanos() / target.as_nanos().max(1);
@@ -162,13 +162,15 @@ struct Tours<'o> {
     /// Whether the target itself puts right what it complains about.
     heals: bool,
     /// Whether the first group was put to the test again.
-    is_confirmed: bool,
+    is_confirmed: Cell<bool>,
 }
 
 impl Tours<'_> {
     async fn search(&mut self, roles: &mut Roles) -> Result<Toured, Stop> {
         for _ in 0..ROUNDS_MAX {
             if let Some(riddle) = self.riddle(roles) {
+                // Where there are many roles, the verdict does not wait for the last of them.
+                self.confirm_first(roles).await?;
                 if !self.solve(riddle, roles).await? {
                     return Ok(Toured::Puzzled);
                 }
@@ -295,16 +297,17 @@ impl Tours<'_> {
     }
 
     /// Both at once: many short runs, and few long ones.
-    async fn confirm_and_ask_the_rest(&mut self, roles: &mut Roles) -> Result<(), Stop> {
-        let first = roles.groups.first().filter(|_| !self.is_confirmed).cloned();
-        self.is_confirmed |= first.is_some();
-        let confirmed = async {
-            match &first {
-                Some(group) => confirm(self.oracle, group).await,
-                None => Ok(()),
-            }
-        };
-        try_join(confirmed, self.ask_the_rest(roles)).await.map(|_| ())
+    async fn confirm_and_ask_the_rest(&self, roles: &mut Roles) -> Result<(), Stop> {
+        let before = roles.clone();
+        try_join(self.confirm_first(&before), self.ask_the_rest(roles)).await.map(|_| ())
+    }
+
+    /// Puts the first group to the test again, once.
+    async fn confirm_first(&self, roles: &Roles) -> Result<(), Stop> {
+        match roles.groups.first() {
+            Some(group) if !self.is_confirmed.replace(true) => confirm(self.oracle, group).await,
+            _ => Ok(()),
+        }
     }
 
     /// What tours leave open: cleaners among tests that no tour says it of; groups that only past

@@ -218,11 +218,13 @@ impl<'a> View<'a> {
 }
 
 impl Exhibit {
-    /// Whether the finding was put to the test again and nothing contradicted it since: a command
-    /// that does not show what it promises takes the confirmation back. Of a test that fails at
-    /// random it promises nothing.
+    /// Whether the finding was put to the test again and nothing contradicted it since. Of one that
+    /// depends on the order the commands must have shown it; of a test that fails at random they
+    /// promise nothing.
     pub fn is_confirmed(&self) -> bool {
-        self.finding.confirmed && !self.is_contradicted()
+        let is_tried = self.cold_confirmed.is_some() || self.reproduce.is_empty();
+        let needs_trial = self.finding.verdict.is_order_dependent();
+        self.finding.confirmed && !self.is_contradicted() && (is_tried || !needs_trial)
     }
 
     /// Whether the commands did not show what they promise.
