@@ -10,7 +10,6 @@ One writes, one reads. The reader sees a frame when the writer has moved the end
 """
 
 import mmap
-import struct
 from os import _exit, getpid
 from threading import Lock
 from time import sleep
@@ -20,9 +19,10 @@ from .wire import STRAY, frame
 
 _SIZE = 1 << 20
 _NAP = 0.001
-_mark = struct.Struct("=Q")
-_BEGIN, _END, _DATA = 0, 64, 128
-"""Where the marks lie, on cache lines of their own, and where the data begins."""
+_BEGIN, _END = 0, 8
+"""Which eight bytes are the marks, on cache lines of their own."""
+_DATA = 128
+"""Where the data begins."""
 
 
 class Ring:
@@ -30,13 +30,16 @@ class Ring:
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _DATA + _SIZE)
+        # An item of such a view is written and read at once. `struct` is no good here: it writes
+        # zeroes first, which the other process may see.
+        self._marks = memoryview(self._memory)[:_DATA].cast("Q")
         self._owner = -1
         self._fence = Lock()
 
     def clear(self) -> None:
         """Forgets everything; nobody may be writing."""
-        self._set(_BEGIN, 0)
-        self._set(_END, 0)
+        self._marks[_BEGIN] = 0
+        self._marks[_END] = 0
 
     def adopt(self) -> None:
         """This process is the one that speaks from now on."""
@@ -52,7 +55,7 @@ class Ring:
 
     def _put(self, data: memoryview) -> int:
         """Writes what there is room for; how much that was."""
-        begin, end = self._get(_BEGIN), self._get(_END)
+        begin, end = self._marks[_BEGIN], self._marks[_END]
         place = end % _SIZE
         n = min(len(data), _SIZE - (end - begin), _SIZE - place)
         if n == 0:
@@ -63,24 +66,17 @@ class Ring:
         with self._fence:
             # Not to keep others out: other processors must see the data before the mark.
             pass
-        self._set(_END, end + n)
+        self._marks[_END] = end + n
         return n
 
     def take(self) -> bytes:
         """All that was said since the last time."""
-        begin, end = self._get(_BEGIN), self._get(_END)
+        begin, end = self._marks[_BEGIN], self._marks[_END]
         taken = bytearray()
         while begin < end:
             place = begin % _SIZE
             n = min(end - begin, _SIZE - place)
             taken += self._memory[_DATA + place : _DATA + place + n]
             begin += n
-        self._set(_BEGIN, begin)
+        self._marks[_BEGIN] = begin
         return bytes(taken)
-
-    def _get(self, place: int) -> int:
-        (mark,) = _mark.unpack_from(self._memory, place)
-        return int(mark)
-
-    def _set(self, place: int, mark: int) -> None:
-        _mark.pack_into(self._memory, place, mark)
