@@ -108,7 +108,7 @@ impl Trial<'_> {
             environment: Environment::Plain,
             repetition: Repetition::Once,
         };
-        let observation = self.world.run_watched(&experiment, watching)?;
+        let observation = self.world.run_watched(&experiment, Some(watching))?;
         Ok(observation.attempts.last().and_then(|attempt| attempt.outcome.evidence()))
     }
 }

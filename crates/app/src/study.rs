@@ -168,7 +168,11 @@ fn study_in(
     let found = Found { ended, ..on_record(found, &recorder) };
     let tried = try_findings(&mut world, &suite, &found, &runner);
     let (exhibits, not_tried) = exhibits(&suite, &found, &records, &runner, tried);
-    warnings.extend(not_tried);
+    for warning in not_tried {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
     let is_quick = comparison == Comparison::IfDenied;
     let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, &runner));
     warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
@@ -359,6 +363,5 @@ fn exhibits(
         }
     };
     let exhibits = found.findings.iter().map(&mut exhibit).collect();
-    warnings.dedup();
     (exhibits, warnings)
 }

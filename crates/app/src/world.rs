@@ -63,24 +63,17 @@ impl EngineWorld {
 
     /// Runs one experiment to its end.
     pub fn run(&mut self, experiment: &Experiment) -> Result<Observation, Stopped> {
-        self.submit(experiment);
-        match self.next() {
-            Happening::Ended(answer) => Ok(answer.observation),
-            Happening::Interrupted => Err(Stopped),
-        }
+        self.run_watched(experiment, None)
     }
 
     /// Runs one experiment to its end, and looks at the state its tests leave behind.
     pub fn run_watched(
         &mut self,
         experiment: &Experiment,
-        watching: Watching,
+        watching: Option<Watching>,
     ) -> Result<Observation, Stopped> {
-        self.changes.clear();
-        self.under_way.insert(experiment.run, Vec::new());
-        if let Err(error) = self.engine.submit_watched(experiment, watching) {
-            self.error = Some(WorldError::Submit(error));
-        }
+        self.submit(experiment);
+        self.engine.watch(experiment.run, watching);
         match self.next() {
             Happening::Ended(answer) => Ok(answer.observation),
             Happening::Interrupted => Err(Stopped),
@@ -155,6 +148,7 @@ impl World for EngineWorld {
                 }
                 Ok(Event::RunPutBack { run }) => {
                     self.under_way.insert(run, Vec::new());
+                    self.changes.clear();
                 }
                 Ok(Event::Interrupted | Event::Idle) => return self.give_up(),
                 Ok(

@@ -187,9 +187,9 @@ impl Roles {
         let polluters: BTreeSet<TestIndex> = self.groups.iter().flatten().copied().collect();
         let [candidates, _] = universes(oracle.lab(), oracle.target(), &polluters);
         self.cleaners.clear();
-        for group in &self.groups {
-            let cleaners = all_cleaners(oracle, group, &candidates).await?;
-            self.cleaners.push(CleanersOf { polluters: group.clone(), cleaners });
+        for group in self.groups.clone() {
+            let cleaners = all_cleaners(oracle, &group, &candidates).await?;
+            self.add_cleaners(&group, &cleaners);
         }
         Ok(())
     }
@@ -212,8 +212,9 @@ impl Roles {
                 between.map(|test| [group.as_slice(), &[*test]].concat()).collect();
             let answers = oracle.ask_all(&triples).await?;
             let cleaners = triples.iter().zip(answers).filter(|(_, answer)| *answer == Answer::No);
-            let cleaners = cleaners.filter_map(|(triple, _)| triple.last().copied()).collect();
-            self.cleaners.push(CleanersOf { polluters: group, cleaners });
+            let cleaners: Vec<TestIndex> =
+                cleaners.filter_map(|(triple, _)| triple.last().copied()).collect();
+            self.add_cleaners(&group, &cleaners);
         }
         Ok(())
     }

@@ -202,15 +202,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks for a run, and for a look at the state its tests leave behind.
-    pub fn submit_watched(
-        &mut self,
-        experiment: &Experiment,
-        watching: Watching,
-    ) -> Result<(), SubmitError> {
-        self.submit(experiment)?;
-        self.watching.insert(experiment.run, watching);
-        Ok(())
+    /// Has a look at the state that the tests of a run leave behind, if it has not begun.
+    pub fn watch(&mut self, run: RunId, watching: Option<Watching>) {
+        self.watching.extend(watching.map(|watching| (run, watching)));
     }
 
     fn pending(&self) -> impl Iterator<Item = &Experiment> {
