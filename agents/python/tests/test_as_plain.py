@@ -285,6 +285,12 @@ class Details(ProjectCase):
         self.assertIn("said", end["stdout"])
         self.assertIn("cried", end["stderr"])
 
+    def test_of_a_failure_that_was_shown_before_are_brief(self):
+        self.write(test_a="def test_a():\n  x = 1\n  assert x == 2, 'why'")
+        (end,) = self.engine().run([0], brief=[0]).ends
+        self.assertEqual(end["message"], "AssertionError: why")
+        self.assertNotIn("x = 1", end["text"])
+
     def test_texts_are_bounded(self):
         self.write(test_a="def test_a():\n  print('x' * 1000000)\n  assert 0")
         (end,) = self.engine().whole().ends

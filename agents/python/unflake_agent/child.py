@@ -33,6 +33,8 @@ class Run(NamedTuple):
     twice: bool
     isolation: List[str]
     scratch: str
+    brief: Sequence[int] = ()
+    """Tests whose failures were shown before, and need no traceback."""
     watch: Optional[List[str]] = None
     """The kinds of state whose changes are told; None for none."""
     restore: Optional[Dict[str, Any]] = None
@@ -72,7 +74,7 @@ class Suite:
     runner: str
     plugins: List[str]
 
-    def begin(self, order: Sequence[int], scratch: str) -> None:
+    def begin(self, order: Sequence[int], brief: Sequence[int], scratch: str) -> None:
         """In the child, before the first test."""
         raise NotImplementedError
 
@@ -196,7 +198,7 @@ def _plan(run: Run) -> Iterator[Any]:
 
 def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink) -> None:
     suite = setting.suite
-    suite.begin(run.order, run.scratch)
+    suite.begin(run.order, run.brief, run.scratch)
     watch = _watch(run, setting, isolated)
     total = 0.0
     for position, attempt, test, following in _plan(run):

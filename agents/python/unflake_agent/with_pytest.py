@@ -41,7 +41,7 @@ class PytestSuite(Suite):
         self._session: Any = None
         self._items: List[Any] = []
         self._reports: List[Any] = []
-        self._failed: Set[int] = set()
+        self._shown: Set[int] = set()
         self._style = ""
 
     # What pytest calls.
@@ -75,10 +75,11 @@ class PytestSuite(Suite):
 
     # What the child calls.
 
-    def begin(self, order: Sequence[int], scratch: str) -> None:
+    def begin(self, order: Sequence[int], brief: Sequence[int], scratch: str) -> None:
         self._session.items = [self._items[test] for test in order]
         self._session.testscollected = len(order)
         self._style = self._session.config.option.tbstyle
+        self._shown = set(brief)
         _own_folders(self._session.config, Path(scratch))
 
     def attempt(self, test: int, following: Optional[int]) -> Ended:
@@ -92,8 +93,8 @@ class PytestSuite(Suite):
             nextitem = self._items[following]
         del self._reports[:]
         _make_anew(item)
-        # To show a failure takes pytest longer than most tests; once in a run is enough.
-        item.config.option.tbstyle = "line" if test in self._failed else self._style
+        # To show a failure takes pytest longer than most tests; once is enough.
+        item.config.option.tbstyle = "line" if test in self._shown else self._style
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
@@ -104,7 +105,7 @@ class PytestSuite(Suite):
         session = self._session
         ended = _aggregate(self._reports, bool(session.shouldstop or session.shouldfail))
         if ended.outcome == "failed":
-            self._failed.add(test)
+            self._shown.add(test)
         return ended
 
     def finish(self) -> None:

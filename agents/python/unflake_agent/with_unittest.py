@@ -86,7 +86,7 @@ class UnittestSuite(Suite):
         self._suite: Any = unittest.TestSuite()
         self._result: Any = _Result()
 
-    def begin(self, order: Sequence[int], scratch: str) -> None:
+    def begin(self, order: Sequence[int], brief: Sequence[int], scratch: str) -> None:
         if not sys.warnoptions:
             # As unittest's own runner does.
             warnings.simplefilter("default")

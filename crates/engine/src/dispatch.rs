@@ -6,7 +6,7 @@
 use std::io;
 
 use rustix::process::Signal;
-use unflake_model::Repetition;
+use unflake_model::{Repetition, TestIndex};
 use unflake_wire::{Run, ToAgent};
 
 use crate::agent::{Agent, Purpose};
@@ -75,15 +75,22 @@ impl Engine {
         let is_twice = experiment.repetition == Repetition::Twice;
         let repetition = if is_twice { Repetition::Once } else { experiment.repetition };
         let tests = repetition.attempts(&experiment.order);
-        let order = tests.into_iter().filter_map(|test| self.roster.place(test)).collect();
+        let mut brief: Vec<TestIndex> =
+            tests.iter().filter(|test| self.explained.contains(test)).copied().collect();
+        brief.sort_unstable();
+        brief.dedup();
+        let places = |tests: Vec<TestIndex>| {
+            tests.into_iter().filter_map(|test| self.roster.place(test)).collect()
+        };
         let watching = self.watching.get(&experiment.run);
         let message = ToAgent::Run(Run {
             run: ticket,
-            order,
+            order: places(tests),
             twice: is_twice,
             isolation: self.launch.isolation.clone(),
             scratch: scratch.to_string_lossy().into_owned(),
             in_place: is_cold,
+            brief: places(brief),
             watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
             restore: watching.and_then(|watching| watching.restore.clone()),
         });

@@ -4,13 +4,13 @@
 //! what there is room for, waits for the next letter or the next deadline, and hands out events.
 //! What each letter means is in `hear`, who is next in `dispatch`, how it all ends in `endings`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use unflake_model::{Environment, Experiment, RunId, Suite, TestId};
+use unflake_model::{Environment, Experiment, RunId, Suite, TestId, TestIndex};
 use unflake_wire::{Collected, Level};
 
 use crate::agent::{Agent, Purpose, Stage};
@@ -69,6 +69,9 @@ pub struct Engine {
     pub(crate) running: BTreeMap<Ticket, Running>,
     pub(crate) callers: BTreeMap<ConnectionId, Caller>,
     pub(crate) ready: VecDeque<Event>,
+    /// Tests that have failed with a traceback. To make one takes a runner longer than most tests,
+    /// and a search asks the same victim a thousand times, so later failures come without.
+    pub(crate) explained: BTreeSet<TestIndex>,
     pub(crate) n_deaths: u32,
     pub(crate) restart_at: Option<Duration>,
     pub(crate) gave_up: Option<(String, String)>,
@@ -109,6 +112,7 @@ impl Engine {
             running: BTreeMap::new(),
             callers: BTreeMap::new(),
             ready: VecDeque::new(),
+            explained: BTreeSet::new(),
             n_deaths: 0,
             restart_at: None,
             gave_up: None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
+use unflake_model::Evidence;
 use unflake_wire::{Collected, End, FromAgent, Hello, Role, version};
 
 use crate::agent::{Purpose, Stage};
@@ -193,13 +194,17 @@ impl Engine {
         let changes = std::mem::take(&mut end.changes);
         let Some(running) = self.running.get_mut(&ticket) else { return };
         let Some((place, outcome, duration)) = running.progress.ended(&end) else { return };
+        let failure = progress::failure(end);
+        if outcome.evidence() == Some(Evidence::Fail) && failure.is_some() {
+            self.explained.insert(place.test);
+        }
         self.ready.push_back(Event::TestEnded {
             run: running.experiment.run,
             test: place.test,
             attempt: place.attempt,
             outcome,
             duration,
-            failure: progress::failure(end),
+            failure,
             changes,
         });
         self.finish_if_over(ticket);

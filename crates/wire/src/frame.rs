@@ -250,6 +250,7 @@ mod tests {
                     isolation,
                     scratch,
                     in_place,
+                    brief: Vec::new(),
                     watch: None,
                     restore: None,
                 })

@@ -156,6 +156,9 @@ pub struct Run {
     /// Whether the agent itself is to run them, and then leave.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_place: bool,
+    /// Tests, as in `order`, whose failures need no traceback, because one was told already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brief: Vec<usize>,
     /// Which kinds of state to watch; none is watched if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Vec<String>>,
