@@ -1,22 +1,25 @@
 """How can the project's own runner run without us, and still leave the work tree as it was?
 
 It is started in a mount namespace in which the tree and HOME are overlays, and nothing of ours is
-in its process. Where the system refuses, it runs without. We stay as its parent: a test that kills
+in its process. Where the system refuses, it runs without, unless it is to see files otherwise than
+they are: to write these into the tree itself is out of the question. We stay as its parent: a test that kills
 its parent would end the engine otherwise.
 """
 
 import os
 import resource
+import shutil
 import signal
 from typing import List
 
 from . import isolate, linux
 
 CANNOT_START = 126
+NOT_COVERED = 125
 
 
-def main(rootdir: str, scratch: str, command: List[str]) -> int:
-    """Ends as the command ends."""
+def main(rootdir: str, scratch: str, changed: str, command: List[str]) -> int:
+    """Ends as the command ends; ``changed`` lists files and where their contents are, or is "-"."""
     where = isolate.ground(rootdir)
     # The report of the runner lies beside the scratch folder, and must be seen from outside.
     results = os.path.dirname(os.path.realpath(scratch))
@@ -26,6 +29,10 @@ def main(rootdir: str, scratch: str, command: List[str]) -> int:
         if folder and not isolate.is_inside(results, folder)
     ]
     done = isolate.isolate(levels, where, scratch)
+    if changed != "-":
+        if "tree" not in done.applied:
+            return NOT_COVERED
+        _show(changed, where.tree)
     if done.as_user:
         linux.drop_capabilities()
     _die_with_parent()
@@ -40,6 +47,15 @@ def main(rootdir: str, scratch: str, command: List[str]) -> int:
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status)
     return _end_by(os.WTERMSIG(status))
+
+
+def _show(changed: str, tree: str) -> None:
+    with open(changed, "rb") as file:
+        names = file.read().split(b"\0")
+    for path, contents in zip(names[::2], names[1::2]):
+        if not isolate.is_inside(os.path.realpath(os.fsdecode(path)), tree):
+            raise ValueError(f"`{os.fsdecode(path)}` is not in the work tree")
+        shutil.copyfile(contents, path)
 
 
 def _die_with_parent() -> None:

@@ -11,6 +11,7 @@ pub mod cold;
 pub mod doctor;
 pub mod drive;
 mod fingerprint;
+pub mod fix;
 pub mod history;
 pub mod logbook;
 pub mod place;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use unflake_engine::{Collected, Interrupt};
 use unflake_model::{OutcomeKind, TestId};
-use unflake_pytest::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Project};
+use unflake_pytest::{Changed, Invocation, Plain, PlainEnding, PlainError, PlainRun, Project};
 
 use crate::causes::with_causes;
 use crate::cold::PlainRunner;
@@ -23,9 +23,21 @@ pub(crate) struct PythonRunner<'a> {
     pub(crate) start_time: Duration,
     /// How long one test may take.
     pub(crate) test_timeout: Duration,
+    /// Files that it sees otherwise than they are.
+    pub(crate) changed: &'a [Changed],
 }
 
-impl PythonRunner<'_> {
+impl<'a> PythonRunner<'a> {
+    /// Of the work tree as it is, with how long it takes to start and one test may take.
+    pub(crate) fn new(
+        project: &'a Project,
+        collected: &'a Collected,
+        interrupt: &'a Interrupt,
+        (start_time, test_timeout): (Duration, Duration),
+    ) -> Self {
+        Self { project, collected, interrupt, start_time, test_timeout, changed: &[] }
+    }
+
     /// The same for a test that is run twice.
     fn twice(&self, took: Duration) -> Plain<'_> {
         Plain { invocation: Invocation::Twice, ..self.plain(took) }
@@ -38,6 +50,7 @@ impl PythonRunner<'_> {
             collected: self.collected,
             invocation: Invocation::Module,
             time_max: (self.start_time + took) * PATIENCE + self.test_timeout + GRANTED,
+            changed: self.changed,
         }
     }
 }

@@ -149,8 +149,7 @@ pub fn replay(
     let engine = start(project, limits, interrupt)?;
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
-    let runner =
-        PythonRunner { project, collected: &collected, interrupt, start_time, test_timeout };
+    let runner = PythonRunner::new(project, &collected, interrupt, (start_time, test_timeout));
     let experiment = translated(run, &engine.suite(|_| Duration::ZERO))?;
     let is_once = experiment.repetition == Repetition::Once;
     let ids: Vec<&TestId> =

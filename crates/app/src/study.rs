@@ -90,13 +90,34 @@ pub fn study(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Study, StudyError> {
+    look(request, project, limits, interrupt, progress).map(|looked| looked.study)
+}
+
+/// What came of a study, and what it was made with.
+pub(crate) struct Looked {
+    pub(crate) study: Study,
+    pub(crate) collected: Collected,
+    /// How long it takes to start and to collect.
+    pub(crate) start_time: Duration,
+    /// Whether the plain runner denies what was found, and nothing was compared before.
+    is_denied: bool,
+}
+
+/// The same as [`study`], with more to go on.
+pub(crate) fn look(
+    request: &Request,
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Looked, StudyError> {
     let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
     let place = Place { project, limits, interrupt, is_late: is_late.as_deref() };
     if matches!(request.question, Question::Suite) {
-        return study_in(&place, request, Comparison::First, progress).map(|(study, _)| study);
+        return study_in(&place, request, Comparison::First, progress);
     }
-    let (first, is_denied) = study_in(&place, request, Comparison::IfDenied, progress)?;
-    if !is_denied {
+    let first = study_in(&place, request, Comparison::IfDenied, progress)?;
+    if !first.is_denied {
         return Ok(first);
     }
     progress.note("the plain runner does not show it: comparing isolated runs with plain ones");
@@ -105,9 +126,9 @@ pub fn study(
         // Those runs were made under an isolation that is in doubt.
         keep.unfinished = Unfinished::Leave;
     }
-    let (second, _) = study_in(&place, &request, Comparison::First, progress)?;
+    let second = study_in(&place, &request, Comparison::First, progress)?;
     // An answer that is in doubt is better than one that was cut off.
-    Ok(if second.ended == Ended::Confident { second } else { first })
+    Ok(if second.study.ended == Ended::Confident { second } else { first })
 }
 
 /// Where to look, and how.
@@ -119,22 +140,21 @@ struct Place<'a> {
     is_late: Option<&'a AtomicBool>,
 }
 
-/// Also whether the plain runner denies what was found, and nothing was compared before.
 fn study_in(
     &Place { project, limits, interrupt, is_late }: &Place<'_>,
     request: &Request,
     comparison: Comparison,
     progress: &mut dyn Progress,
-) -> Result<(Study, bool), StudyError> {
+) -> Result<Looked, StudyError> {
     progress.stage("collecting tests");
     let begun = now();
     let engine = start(project, limits, interrupt)?;
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
-    let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
-    let runner =
-        PythonRunner { project, collected: &collected, interrupt, start_time, test_timeout };
+    let start_time = begun.elapsed();
+    let times = (start_time, limits.test_timeout);
+    let runner = PythonRunner::new(project, &collected, interrupt, times);
     let mut world = EngineWorld::new(engine, limits.jobs);
 
     if comparison == Comparison::First {
@@ -196,7 +216,7 @@ fn study_in(
     };
     recorder.finish(&study);
     study.warnings.extend(recorder.take_trouble());
-    Ok((study, is_denied))
+    Ok(Looked { study, collected, start_time, is_denied })
 }
 
 fn how_it_ended(finish: Finish, by_itself: Ended, is_late: Option<&AtomicBool>) -> Ended {

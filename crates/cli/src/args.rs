@@ -10,7 +10,7 @@ use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
-use crate::study_args::{DetectArgs, WhyArgs};
+use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
 
 const ABOUT: &str = "Finds flaky tests, says of what kind they are and on what they depend";
 
@@ -43,6 +43,8 @@ Examples:
       those of a part of it, found within a minute, for a program
   unflake why 'tests/test_cart.py::test_total'
       of what kind one test is, on what it depends, and how to reproduce it
+  unflake fix 'tests/test_cart.py::test_total' | git apply
+      repair it: a change of the tests that was seen to help, and to harm no other test
   unflake run
       the tests once, as in continuous integration, with what is known about those that fail
   unflake history 'tests/test_cart.py::test_total'
@@ -61,7 +63,8 @@ Examples:
 
 Exit codes:
   0  done; nothing flaky was found
-  1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay)
+  1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay);
+     no change helps (fix)
   2  the command line, or a file it names, makes no sense
   3  the tests could not be run
   4  the budget ended, or you stopped it, before there was a verdict
@@ -84,6 +87,8 @@ pub(crate) enum Command {
     Detect(DetectArgs),
     /// Say of one test whether it is flaky, of what kind, and on what it depends
     Why(WhyArgs),
+    /// Change the test files so that a test no longer depends on others, and show that it helps
+    Fix(FixArgs),
     /// Run the tests once, and say what is known about those that fail
     Run(RunArgs),
     /// Run one run of the history again, exactly, and say whether it ends as it did

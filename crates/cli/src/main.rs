@@ -66,6 +66,7 @@ fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Detect(args) => commands::study::detect(&args),
         Command::Why(args) => commands::study::why(&args),
+        Command::Fix(args) => commands::fix::run(&args),
         Command::History(args) => commands::history::run(&args).map(|()| exit::SUCCESS),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Run(args) => commands::run::run(&args),

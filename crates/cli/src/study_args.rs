@@ -31,9 +31,46 @@ pub(crate) struct WhyArgs {
     pub study: StudyArgs,
 }
 
-/// Options of both.
+/// Options of `unflake fix`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FixArgs {
+    /// The test, as the runner spells it
+    pub test: String,
+
+    /// Write the best change into the files, instead of printing it
+    #[arg(long)]
+    pub apply: bool,
+
+    /// Try all changes that come to mind, not only until one helps
+    #[arg(long)]
+    pub all: bool,
+
+    /// Print for programs: all changes that help, what was tried and what speaks against it
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// Options of `detect` and `why`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StudyArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: StudyFormat,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+/// Options of all commands that look into tests.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LookArgs {
     /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
@@ -72,14 +109,6 @@ pub(crate) struct StudyArgs {
 
     #[command(flatten)]
     pub keep: KeepArgs,
-
-    /// What to print
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: StudyFormat,
-
-    /// Short for --format json
-    #[arg(long, conflicts_with = "format")]
-    pub json: bool,
 
     /// Options for the runner, after `--`
     #[arg(last = true, value_name = "OPTIONS")]

@@ -13,15 +13,19 @@
 mod agent_files;
 mod interpreter;
 mod junit;
+mod mend;
 mod node_id;
 mod plain;
 mod project;
 mod shell;
+mod shelter;
 mod unittest;
 
 pub use interpreter::{
     Interpreter, InterpreterSource, NoInterpreter, Surroundings, folders_of_project,
 };
+pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose};
 pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
 pub use project::{Limits, Project, Runner};
 pub use shell::quote;
+pub use shelter::Changed;

@@ -27,11 +27,11 @@ use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy, run_to_e
 use unflake_engine::{Collected, Interrupt, private_folder};
 use unflake_model::Outcome;
 
-use crate::agent_files::agent_files;
 use crate::junit::{self, Reported};
 use crate::node_id;
 use crate::project::Project;
 use crate::shell;
+use crate::shelter::{Changed, NOT_COVERED, Tree, sheltered};
 use crate::unittest;
 
 /// Above this, tests are named in a file: well below what any system allows.
@@ -81,6 +81,8 @@ pub struct Plain<'a> {
     pub invocation: Invocation,
     /// How long it may take.
     pub time_max: Duration,
+    /// Files that it sees otherwise than they are.
+    pub changed: &'a [Changed],
 }
 
 /// What came of a plain run.
@@ -127,6 +129,9 @@ pub enum PlainEnding {
 /// Why there was no plain run.
 #[derive(Debug, thiserror::Error)]
 pub enum PlainError {
+    /// The work tree cannot be covered, so nobody can be shown a changed file in it.
+    #[error("the system allows no private view of the work tree, which is needed to try a change")]
+    NotCovered,
     /// The program could not be started.
     #[error("cannot run `{}`", .program.display())]
     Start {
@@ -270,9 +275,14 @@ impl Plain<'_> {
         } else {
             self.unittest_line(tests)
         };
-        let line = self.sheltered(folder.path(), line).map_err(PlainError::Folder)?;
+        let tree = Tree { rootdir: &self.collected.rootdir, changed: self.changed };
+        let line =
+            sheltered(self.project, tree, folder.path(), line).map_err(PlainError::Folder)?;
         let start = |source| PlainError::Start { program: line.program.clone(), source };
         let finished = run_to_end(&line, self.time_max, interrupt).map_err(start)?;
+        if !self.changed.is_empty() && finished.exit.code == Some(NOT_COVERED) {
+            return Err(PlainError::NotCovered);
+        }
         if !self.is_pytest() {
             return Ok(unittest_run(ids, &finished));
         }
@@ -321,26 +331,6 @@ impl Plain<'_> {
             let arguments = module.chain(options).chain(tests).collect();
             self.line(interpreter.program.clone(), arguments)
         })
-    }
-
-    /// The same command, in a process that sees its own copy of the work tree: what the tests write
-    /// there is dropped. Our part of it is over before the runner begins.
-    fn sheltered(&self, folder: &Path, line: CommandLine) -> io::Result<CommandLine> {
-        let agent = agent_files();
-        let (place, scratch) = (folder.join("agent"), folder.join("shelter"));
-        fs::create_dir(&place)?;
-        fs::create_dir(&scratch)?;
-        for (name, contents) in agent.files {
-            let file = place.join(name);
-            fs::create_dir_all(file.parent().unwrap_or(&place))?;
-            fs::write(file, contents)?;
-        }
-        let rootdir = self.collected.rootdir.clone().into();
-        let mut arguments: Vec<OsString> =
-            vec![place.join(agent.entry).into(), "shelter".into(), rootdir, scratch.into()];
-        arguments.extend(["--".into(), line.program]);
-        arguments.extend(line.arguments);
-        Ok(CommandLine { program: self.project.interpreter.program.clone(), arguments, ..line })
     }
 
     /// The tests as they fit a command line.

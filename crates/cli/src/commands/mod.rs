@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod fix;
 pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod orders;

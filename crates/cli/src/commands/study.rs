@@ -7,6 +7,7 @@ use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
 use unflake_engine::Interrupt;
 use unflake_model::{Budget, Confidence, Verdict};
+use unflake_pytest::{Limits, Project};
 use unflake_report::{Colour, Layout, Study, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
@@ -15,66 +16,83 @@ use crate::exit::{self, Failure};
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
 use crate::store_args::command_line;
-use crate::study_args::{DepthArg, DetectArgs, StudyArgs, StudyFormat, WhyArgs};
+use crate::study_args::{DepthArg, DetectArgs, LookArgs, StudyArgs, StudyFormat, WhyArgs};
 
 /// Prose is wrapped at this width where the terminal does not say.
-const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
     let flake_rate = Rate::new(args.flake_rate)
         .map_err(|error| Failure::input(format!("--flake-rate: {error}"), "try 0.05"))?;
-    run(&args.study, args.paths.clone(), Question::Suite, flake_rate)
+    let look = &args.study.look;
+    let task = Task::new(look, args.paths.clone(), Question::Suite, flake_rate)?;
+    run(&task, &args.study, Shape::Suite)
 }
 
 pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
-    let id = args.test.parse().map_err(|error| {
-        Failure::input(format!("{error}"), "give a test as your runner spells it")
-    })?;
-    let all = Rate::new(1.0).expect("a rate");
-    run(&args.study, Vec::new(), Question::Test(id), all)
+    let task = Task::about(&args.study.look, &args.test)?;
+    run(&task, &args.study, Shape::Test)
 }
 
-fn run(
-    args: &StudyArgs,
-    paths: Vec<OsString>,
-    question: Question,
-    flake_rate_min: Rate,
-) -> Result<u8, Failure> {
-    let confidence = Confidence::new(args.confidence)
-        .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))?;
-    let jobs = args.jobs.unwrap_or_else(n_processors);
-    if jobs == 0 {
-        return Err(Failure::input("--jobs: `0` runs at once is none", "give 1 or more"));
-    }
-    let shape = if matches!(question, Question::Test(_)) { Shape::Test } else { Shape::Suite };
-    let request = Request {
-        question,
-        depth: depth(args.depth),
-        budget: budget(args, jobs, confidence)?,
-        flake_rate_min,
-        seed: args.seed,
-        wall_max: args.time.map(|time| time + time / 10),
-        keep: args.keep.keep()?,
-        command: command_line(),
-    };
-    let project = project(here()?, args.python.clone(), paths, args.options.clone())?;
-    let interrupt = Interrupt::default();
-    stop_on_ctrl_c(&interrupt);
-    let mut line = Line::new(goal(&request, args));
-    let studied = study(
-        &request,
-        &project,
-        &limits(levels(args.isolation), args.timeout, jobs),
-        &interrupt,
-        &mut line,
-    );
+fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
+    let mut line = Line::new(goal(&task.request, &args.look));
+    let studied = study(&task.request, &task.project, &task.limits, &task.interrupt, &mut line);
     line.clear();
     let found = studied.map_err(|error| not_run(&error))?;
     show(&found, if args.json { StudyFormat::Json } else { args.format }, shape)?;
     Ok(code(&found))
 }
 
-fn budget(args: &StudyArgs, jobs: usize, confidence: Confidence) -> Result<Budget, Failure> {
+/// Everything that looking into tests needs.
+pub(crate) struct Task {
+    pub(crate) request: Request,
+    pub(crate) project: Project,
+    pub(crate) limits: Limits,
+    pub(crate) interrupt: Interrupt,
+}
+
+impl Task {
+    /// From what was typed. Ctrl-C interrupts it from now on.
+    pub(crate) fn new(
+        args: &LookArgs,
+        paths: Vec<OsString>,
+        question: Question,
+        flake_rate_min: Rate,
+    ) -> Result<Self, Failure> {
+        let confidence = Confidence::new(args.confidence)
+            .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))?;
+        let jobs = args.jobs.unwrap_or_else(n_processors);
+        if jobs == 0 {
+            return Err(Failure::input("--jobs: `0` runs at once is none", "give 1 or more"));
+        }
+        let request = Request {
+            question,
+            depth: depth(args.depth),
+            budget: budget(args, jobs, confidence)?,
+            flake_rate_min,
+            seed: args.seed,
+            wall_max: args.time.map(|time| time + time / 10),
+            keep: args.keep.keep()?,
+            command: command_line(),
+        };
+        let project = project(here()?, args.python.clone(), paths, args.options.clone())?;
+        let limits = limits(levels(args.isolation), args.timeout, jobs);
+        let interrupt = Interrupt::default();
+        stop_on_ctrl_c(&interrupt);
+        Ok(Self { request, project, limits, interrupt })
+    }
+
+    /// About one test.
+    pub(crate) fn about(args: &LookArgs, test: &str) -> Result<Self, Failure> {
+        let id = test.parse().map_err(|error| {
+            Failure::input(format!("{error}"), "give a test as your runner spells it")
+        })?;
+        let all = Rate::new(1.0).expect("a rate");
+        Self::new(args, Vec::new(), Question::Test(id), all)
+    }
+}
+
+fn budget(args: &LookArgs, jobs: usize, confidence: Confidence) -> Result<Budget, Failure> {
     let bad = |option: &str| {
         let option = option.to_owned();
         move |error| Failure::input(format!("{option}: {error}"), "leave it out for no limit")
@@ -91,7 +109,7 @@ fn budget(args: &StudyArgs, jobs: usize, confidence: Confidence) -> Result<Budge
 }
 
 /// Of one test it cannot be foreseen how much there is to find out.
-fn goal(request: &Request, args: &StudyArgs) -> Goal {
+pub(crate) fn goal(request: &Request, args: &LookArgs) -> Goal {
     let confidence = request.budget.confidence();
     let is_suite = matches!(request.question, Question::Suite);
     let orders = runs_needed(request.flake_rate_min, confidence).filter(|_| is_suite);

@@ -7,6 +7,7 @@
 )]
 
 mod common;
+mod fix;
 mod fixtures;
 mod robust;
 mod setup;

@@ -92,6 +92,7 @@ impl Little {
             collected: engine.collected(),
             invocation: Invocation::Module,
             time_max: AMPLE,
+            changed: &[],
         }
     }
 }

@@ -1,0 +1,348 @@
+//! A change of the test files that puts right what one test does to another, and was seen to.
+//!
+//! First the question of `why`: on which tests does this one depend, and through which state? From
+//! the answer the adapter makes proposals, the best first. Each is put to the test with the
+//! project's own runner, in a view of the work tree that nobody else sees: the target must pass
+//! alone and after every group it is known to depend on, and every other test of the suite must end
+//! as it does without the change. What does not stand that is not shown.
+//!
+//! A test that ends otherwise with the change is run once more with and without it before the
+//! change is blamed: it may be flaky by itself.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use unflake_detect::subset::minimal_subset;
+use unflake_engine::{Collected, Interrupt};
+use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIndex, Verdict};
+use unflake_pytest::{
+    Changed, Limits, MendError, Project, Proposal, Proposals, ProposedFile, Wrong, WrongState,
+    propose,
+};
+use unflake_report::{Exhibit, Study};
+
+use crate::cold::PlainRunner;
+use crate::logbook::Progress;
+use crate::plain::PythonRunner;
+use crate::study::{Looked, Request, StudyError, look};
+
+/// Groups after which the target is tried.
+const GROUPS_MAX: usize = 50;
+
+/// How long all tests may take with the project's own runner.
+const SUITE_MAX: Duration = Duration::from_mins(10);
+
+/// What is to be mended.
+#[derive(Clone, Copy, Debug)]
+pub struct FixRequest<'a> {
+    /// The question about the test.
+    pub study: &'a Request,
+    /// Whether to go on after the first change that helps.
+    pub all: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Fix {
+    /// What is wrong.
+    pub study: Study,
+    /// Changes that help, the best first.
+    pub patches: Vec<Patch>,
+    /// Changes that were tried and do not.
+    pub rejected: Vec<Rejected>,
+    /// Why there are no others.
+    pub reasons: Vec<String>,
+}
+
+/// A change that was seen to help.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    /// The change.
+    pub proposal: Proposal,
+    /// What was seen.
+    pub checked: Checked,
+}
+
+/// What the project's own runner said about a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// After how many groups of tests the target passes.
+    pub n_groups: usize,
+    /// How many tests of the suite were compared.
+    pub n_tests: usize,
+    /// Tests that failed and now pass.
+    pub repaired: Vec<TestId>,
+}
+
+/// A change that does not help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// What it would have done.
+    pub title: String,
+    /// What speaks against it.
+    pub why: String,
+}
+
+/// Why nothing could be mended.
+#[derive(Debug, thiserror::Error)]
+pub enum FixError {
+    /// Nothing could be found out.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// No changes could be thought of.
+    #[error(transparent)]
+    Mend(#[from] MendError),
+}
+
+/// Why a change was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// Somebody has changed the file in the meantime.
+    #[error("`{}` was changed in the meantime", .0.display())]
+    Stale(PathBuf),
+    /// The file cannot be read or written.
+    #[error("cannot write `{}`", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Looks for a change that puts a test right.
+pub fn fix(
+    request: FixRequest<'_>,
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Fix, FixError> {
+    let looked = look(request.study, project, limits, interrupt, progress)?;
+    let Looked { study, collected, start_time, .. } = looked;
+    let mut fix = Fix { study, patches: Vec::new(), rejected: Vec::new(), reasons: Vec::new() };
+    let Some(exhibit) = fix.study.exhibits.first().cloned() else { return Ok(fix) };
+    if let Some(reason) = cannot(&exhibit, &collected) {
+        fix.reasons.push(reason);
+        return Ok(fix);
+    }
+    let times = (start_time, limits.test_timeout);
+    let runner = PythonRunner::new(project, &collected, interrupt, times);
+    let (suite, finding) = (fix.study.suite.clone(), &exhibit.finding);
+    let trial = Trial { runner, suite: &suite, finding, untouched: OnceCell::new() };
+    let wrong = wrong(&exhibit, &suite, project, &collected);
+    progress.stage("thinking of changes that would put it right");
+    let Proposals { patches, reasons } = propose(project, &wrong, interrupt)?;
+    fix.reasons = reasons;
+    for proposal in patches {
+        progress.stage(&format!("trying with the plain runner: {}", proposal.title));
+        let proposal = trial.shortened(proposal, &wrong);
+        match trial.check(&proposal) {
+            Ok(checked) => fix.patches.push(Patch { proposal, checked }),
+            Err(why) => fix.rejected.push(Rejected { title: proposal.title, why }),
+        }
+        if !request.all && !fix.patches.is_empty() {
+            break;
+        }
+    }
+    fix.patches.sort_by_key(|patch| !patch.proposal.is_safe);
+    Ok(fix)
+}
+
+/// Writes a change into the work tree.
+pub fn apply(proposal: &Proposal) -> Result<(), ApplyError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| ApplyError::File { path, source }
+    };
+    for file in &proposal.files {
+        let now = match fs::read(&file.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(failed(&file.path))?,
+        };
+        if now != file.old.as_bytes() {
+            return Err(ApplyError::Stale(file.path.clone()));
+        }
+    }
+    for file in &proposal.files {
+        fs::write(&file.path, &file.new).map_err(failed(&file.path))?;
+    }
+    Ok(())
+}
+
+/// Why this cannot be mended by us, if it cannot.
+fn cannot(exhibit: &Exhibit, collected: &Collected) -> Option<String> {
+    let verdict = exhibit.finding.verdict;
+    if !collected.runner.starts_with("pytest") {
+        return Some(format!(
+            "changes are written as pytest fixtures, and {} has none",
+            collected.runner
+        ));
+    }
+    match verdict {
+        Verdict::OdVictim | Verdict::OdBrittle => None,
+        Verdict::NotFlaky => Some("the test is not flaky as far as was seen".to_owned()),
+        Verdict::Nio => Some(
+            "the test spoils its own second run: what it leaves behind is the matter, and nothing \
+             that another test does"
+                .to_owned(),
+        ),
+        _ => Some("only what depends on the order of tests can be mended so far".to_owned()),
+    }
+}
+
+fn groups(finding: &Finding) -> &[Group] {
+    match finding.verdict {
+        Verdict::OdBrittle => &finding.dependencies.state_setters,
+        _ => &finding.dependencies.polluters,
+    }
+}
+
+fn wrong(exhibit: &Exhibit, suite: &Suite, project: &Project, collected: &Collected) -> Wrong {
+    let finding = &exhibit.finding;
+    let is_brittle = finding.verdict == Verdict::OdBrittle;
+    let named = |tests: BTreeSet<TestIndex>| -> Vec<String> {
+        tests.into_iter().map(|test| suite.id(test).as_str().to_owned()).collect()
+    };
+    let members = || groups(finding).iter().flatten().copied().collect();
+    let cleaners = &finding.dependencies.cleaners;
+    let cleaners = || cleaners.iter().flat_map(|it| it.cleaners.iter().copied()).collect();
+    let state = exhibit.state.iter().map(|state| WrongState {
+        place: state.place.clone(),
+        kind: state.kind.clone(),
+        before: state.before.clone(),
+        after: state.after.clone(),
+    });
+    let in_git = project.current_dir.ancestors().find(|folder| folder.join(".git").exists());
+    Wrong {
+        rootdir: collected.rootdir.clone().into(),
+        top: in_git.unwrap_or(&project.current_dir).to_owned(),
+        is_brittle,
+        target: suite.id(finding.test).as_str().to_owned(),
+        culprits: if is_brittle { Vec::new() } else { named(members()) },
+        helpers: named(if is_brittle { members() } else { cleaners() }),
+        state: state.collect(),
+        kept: None,
+    }
+}
+
+type Outcomes = BTreeMap<TestId, OutcomeKind>;
+
+/// The project's own runner as the judge of changes.
+struct Trial<'a> {
+    runner: PythonRunner<'a>,
+    suite: &'a Suite,
+    finding: &'a Finding,
+    /// How all tests end without a change.
+    untouched: OnceCell<Result<Outcomes, String>>,
+}
+
+impl Trial<'_> {
+    /// Whether a change helps and harms nobody; if not, why.
+    fn check(&self, proposal: &Proposal) -> Result<Checked, String> {
+        let changed = changed(proposal)?;
+        self.passes_after(&[], &changed)?;
+        let groups = groups(self.finding);
+        for group in groups.iter().take(GROUPS_MAX) {
+            self.passes_after(group, &changed)?;
+        }
+        let untouched = self.untouched.get_or_init(|| self.run_suite(&[])).clone()?;
+        let touched = self.run_suite(&changed)?;
+        let suspects = differences(&untouched, &touched, self.target());
+        let broken = if suspects.is_empty() {
+            suspects
+        } else {
+            let again =
+                differences(&self.run_suite(&[])?, &self.run_suite(&changed)?, self.target());
+            suspects.into_iter().filter(|test| again.contains(test)).collect()
+        };
+        let (repaired, broken): (Vec<TestId>, Vec<TestId>) =
+            broken.into_iter().partition(|test| is_pass(&touched, test));
+        match broken.first() {
+            None => {
+                let (n_groups, n_tests) = (groups.len().min(GROUPS_MAX), touched.len());
+                Ok(Checked { n_groups, n_tests, repaired })
+            }
+            Some(test) if broken.len() == 1 => Err(format!("`{test}` then fails")),
+            Some(test) => Err(format!("`{test}` and {} others then fail", broken.len() - 1)),
+        }
+    }
+
+    fn target(&self) -> &TestId {
+        self.suite.id(self.finding.test)
+    }
+
+    /// Fails, with a reason, if the target does not pass after these tests.
+    fn passes_after(&self, group: &[TestIndex], changed: &[Changed]) -> Result<(), String> {
+        let tests = group.iter().chain([&self.finding.test]);
+        let ids: Vec<&TestId> = tests.clone().map(|test| self.suite.id(*test)).collect();
+        let took = tests.map(|test| self.suite.duration(*test)).sum();
+        let outcomes = self.with(changed).run(&ids, took)?;
+        if is_pass(&outcomes, self.target()) {
+            return Ok(());
+        }
+        let names: Vec<&str> = ids[..ids.len() - 1].iter().map(|id| id.as_str()).collect();
+        Err(match names.as_slice() {
+            [] => "the test fails alone with it".to_owned(),
+            names => format!("the test still fails after {}", names.join(", ")),
+        })
+    }
+
+    fn run_suite(&self, changed: &[Changed]) -> Result<Outcomes, String> {
+        self.with(changed).run_suite(SUITE_MAX)
+    }
+
+    fn with<'c>(&'c self, changed: &'c [Changed]) -> PythonRunner<'c> {
+        PythonRunner { changed, ..self.runner }
+    }
+
+    /// The same change with as few statements of a helper as will do; as it is, if it does not help
+    /// or takes over none.
+    fn shortened(&self, proposal: Proposal, wrong: &Wrong) -> Proposal {
+        let (Some(n_all), Some(helper)) = (proposal.n_statements, &proposal.helper) else {
+            return proposal;
+        };
+        let with = |kept: &[usize]| -> Option<Proposal> {
+            let wrong =
+                Wrong { helpers: vec![helper.clone()], kept: Some(kept.to_vec()), ..wrong.clone() };
+            let proposed = propose(self.runner.project, &wrong, self.runner.interrupt).ok()?;
+            proposed.patches.into_iter().next()
+        };
+        let helps = |kept: &[usize]| -> Result<bool, String> {
+            let Some(changed) = with(kept).and_then(|proposal| changed(&proposal).ok()) else {
+                return Ok(false);
+            };
+            let first = groups(self.finding).first().map_or(&[][..], |group| group);
+            Ok(self.passes_after(&[], &changed).is_ok()
+                && self.passes_after(first, &changed).is_ok())
+        };
+        match minimal_subset(n_all, helps) {
+            Ok(Some(kept)) => with(&kept).unwrap_or(proposal),
+            Ok(None) | Err(_) => proposal,
+        }
+    }
+}
+
+fn changed(proposal: &Proposal) -> Result<Vec<Changed>, String> {
+    let one = |file: &ProposedFile| {
+        let encoding = &file.encoding;
+        let why = || format!("`{}` is written in {encoding}, not UTF-8", file.path.display());
+        file.changed().ok_or_else(why)
+    };
+    proposal.files.iter().map(one).collect()
+}
+
+fn is_pass(outcomes: &Outcomes, test: &TestId) -> bool {
+    outcomes.get(test).and_then(|kind| kind.evidence()) == Some(Evidence::Pass)
+}
+
+/// Tests that end otherwise, but for the one that is meant to.
+fn differences(before: &Outcomes, after: &Outcomes, target: &TestId) -> BTreeSet<TestId> {
+    let tests = before.keys().chain(after.keys()).filter(|test| *test != target);
+    tests.filter(|test| before.get(*test) != after.get(*test)).cloned().collect()
+}
