@@ -30,7 +30,7 @@ const LAYERS: [&[&str]; 6] = [
     &["unflake-model", "unflake-wire"],
     &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store"],
     &["unflake-detect", "unflake-engine", "unflake-report"],
-    &["unflake-pytest"],
+    &["unflake-pytest", "unflake-junit"],
     &["unflake-app"],
     &["unflake", "xtask"],
 ];

@@ -1,0 +1,225 @@
+package unflake.agent;
+
+import java.io.EOFException;
+import java.io.File;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Our code inside the Java process that runs the tests.
+ *
+ * <pre>
+ * java ... unflake.agent.Main PLAN SOCKET TOKEN      one run, as the engine asks for it
+ * java ... unflake.agent.Main PLAN --collect FILE    writes down which tests there are
+ * java ... unflake.agent.Main PLAN --run TEST ...    runs tests in this order, for a person
+ * </pre>
+ *
+ * <p>A Java process cannot be forked, so it makes one run and leaves. What there is to run was
+ * collected once, by another process: to look into every test class at each start would take longer
+ * than most runs, and would load and initialise classes that the tests of the run do not.
+ */
+public final class Main {
+    private static final int NO_ENGINE = 97;
+    private static final int BROKEN = 98;
+    private static final int VERSION = 1;
+
+    private final Plan plan;
+
+    private Main(Plan plan) {
+        this.plan = plan;
+    }
+
+    public static void main(String[] arguments) {
+        PrintStream errors = System.err;
+        int status;
+        try {
+            status = start(arguments, errors);
+        } catch (UnsupportedOperationException | IOException fault) {
+            errors.println("unflake agent: " + fault.getMessage());
+            status = NO_ENGINE;
+        } catch (Throwable fault) {
+            fault.printStackTrace(errors);
+            status = BROKEN;
+        }
+        errors.flush();
+        // Without the shutdown hooks of the tested program: what it leaves behind dies with us.
+        Runtime.getRuntime().halt(status);
+    }
+
+    private static int start(String[] arguments, PrintStream errors) throws IOException {
+        if (arguments.length < 3) {
+            errors.println("unflake agent: not called by the engine");
+            return NO_ENGINE;
+        }
+        ownTemporaryFolder();
+        Main main = new Main(Plan.read(arguments[0]));
+        for (Map.Entry<String, String> entry : main.plan.properties.entrySet()) {
+            System.setProperty(entry.getKey(), entry.getValue());
+        }
+        if (arguments[1].equals("--collect")) {
+            String json = Json.write(Backends.of(main.plan).collect(main.plan));
+            Files.write(new File(arguments[2]).toPath(), json.getBytes(StandardCharsets.US_ASCII));
+            return 0;
+        }
+        if (arguments[1].equals("--run")) {
+            return main.runFor(arguments);
+        }
+        main.serve(arguments[1], arguments[2]);
+        return 0;
+    }
+
+    /** Java does not heed TMPDIR. Before anybody asks, because the answer is kept. */
+    private static void ownTemporaryFolder() {
+        String folder = System.getenv("TMPDIR");
+        if (folder != null && "/tmp".equals(System.getProperty("java.io.tmpdir"))) {
+            System.setProperty("java.io.tmpdir", folder);
+        }
+    }
+
+    private void serve(String socket, String token) throws IOException {
+        Connection server = hello(socket, token, "server", null);
+        String collected = plan.collected();
+        server.say(collected);
+        Map<?, ?> run = awaitRun(server);
+        if (run == null) {
+            return;
+        }
+        Object number = integer(run.get("run"));
+        server.say("forked", Json.object("run", number, "pid", pid()));
+        leaveWith(server);
+        Connection connection = hello(socket, token, "run", number);
+        connection.say("isolated", Json.object("applied", new ArrayList<>(), "refused", refuse(run)));
+        List<Test> tests = tests(collected);
+        Set<Integer> brief = new HashSet<>(integers(run.get("brief")));
+        Watch watch = watch(run);
+        Reporter reporter = new Reporter(connection, Capture.install(), brief, watch);
+        boolean isTwice = Boolean.TRUE.equals(run.get("twice"));
+        Backends.of(plan).run(slots(tests, integers(run.get("order")), isTwice), reporter);
+        connection.say("done", Json.object());
+    }
+
+    private Watch watch(Map<?, ?> run) {
+        return Watch.NONE;
+    }
+
+    private static Connection hello(String socket, String token, String role, Object run)
+            throws IOException {
+        Connection connection = Connection.open(socket);
+        connection.say("hello", Json.object(
+                "version", VERSION,
+                "role", role,
+                "run", run,
+                "token", token,
+                "pid", pid(),
+                "runner", "Java " + System.getProperty("java.version")));
+        return connection;
+    }
+
+    /** Null if the engine has no use for us any more. */
+    private static Map<?, ?> awaitRun(Connection server) throws IOException {
+        while (true) {
+            Map<?, ?> message;
+            try {
+                message = (Map<?, ?>) server.receive();
+            } catch (EOFException gone) {
+                return null;
+            }
+            if (message.containsKey("stop")) {
+                return null;
+            }
+            if (message.containsKey("run")) {
+                return (Map<?, ?>) message.get("run");
+            }
+        }
+    }
+
+    /** From here on, the end of the engine (or its wish) is the end of this process. */
+    private static void leaveWith(Connection server) {
+        Thread listener = new Thread(() -> {
+            try {
+                awaitRun(server);
+            } catch (IOException gone) {
+                // All the same.
+            }
+            Runtime.getRuntime().halt(0);
+        }, "unflake-listener");
+        listener.setDaemon(true);
+        listener.start();
+    }
+
+    private static List<Object> refuse(Map<?, ?> run) {
+        List<Object> refused = new ArrayList<>();
+        for (Object level : (List<?>) run.get("isolation")) {
+            String why = "a Java process cannot set itself apart";
+            refused.add(Json.object("level", level, "why", why));
+        }
+        return refused;
+    }
+
+    private static List<Test> tests(String collected) {
+        Map<?, ?> body = (Map<?, ?>) ((Map<?, ?>) Json.parse(collected)).get("collected");
+        List<Test> tests = new ArrayList<>();
+        for (Object test : (List<?>) body.get("tests")) {
+            tests.add(Test.read(tests.size(), (Map<?, ?>) test));
+        }
+        return tests;
+    }
+
+    private static List<Slot> slots(List<Test> tests, List<Integer> order, boolean isTwice) {
+        List<Slot> slots = new ArrayList<>();
+        for (int position = 0; position < order.size(); position++) {
+            Test test = tests.get(order.get(position));
+            for (int attempt = 0; attempt < (isTwice ? 2 : 1); attempt++) {
+                slots.add(new Slot(test, position, attempt));
+            }
+        }
+        return slots;
+    }
+
+    /** For a person: a line for each test, and the failures; status 1 if there are any. */
+    private int runFor(String[] arguments) throws IOException {
+        List<Test> tests = tests(plan.collected());
+        List<Slot> slots = new ArrayList<>();
+        for (int i = 2; i < arguments.length; i++) {
+            Test found = null;
+            for (Test test : tests) {
+                found = test.id.equals(arguments[i]) ? test : found;
+            }
+            if (found == null) {
+                System.err.println("no test is called `" + arguments[i] + "`");
+                return 2;
+            }
+            slots.add(new Slot(found, slots.size(), 0));
+        }
+        Narrator narrator = new Narrator(slots, System.out);
+        Reporter reporter = new Reporter(narrator, Capture.install(), new HashSet<>(), Watch.NONE);
+        Backends.of(plan).run(slots, reporter);
+        return narrator.hasFailures() ? 1 : 0;
+    }
+
+    private static List<Integer> integers(Object value) {
+        List<Integer> integers = new ArrayList<>();
+        if (value != null) {
+            for (Object number : (List<?>) value) {
+                integers.add(((Double) number).intValue());
+            }
+        }
+        return integers;
+    }
+
+    private static Long integer(Object value) {
+        return ((Double) value).longValue();
+    }
+
+    /** Without the management classes, which take longer to load than we do. */
+    private static long pid() throws IOException {
+        return Long.parseLong(new File("/proc/self").getCanonicalFile().getName());
+    }
+}

@@ -1,0 +1,137 @@
+package unflake.agent;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.junit.platform.engine.EngineDiscoveryRequest;
+import org.junit.platform.engine.ExecutionRequest;
+import org.junit.platform.engine.TestDescriptor;
+import org.junit.platform.engine.TestEngine;
+import org.junit.platform.engine.UniqueId;
+import org.junit.platform.engine.discovery.DiscoverySelectors;
+import org.junit.platform.launcher.Launcher;
+import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.TagFilter;
+import org.junit.platform.launcher.core.LauncherConfig;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+
+/**
+ * An engine of the JUnit Platform: Jupiter, or another one that builds a tree and walks it.
+ *
+ * <p>The platform's own ways do not give every order: an orderer for methods is overruled by the
+ * class that names one, and none of them can run a test twice. But an engine first builds its tree
+ * of tests and then walks it as it stands. So we give the launcher an engine of our own, which has
+ * the tree built by the true one, arranges it ({@link Tree}), and hands it back to be walked. One
+ * launcher request runs all that stands together of one engine, so that what extensions keep for
+ * the whole run lives as long as it does under Surefire.
+ */
+final class Platform implements Backend {
+    private final TestEngine engine;
+    private final Plan plan;
+
+    Platform(TestEngine engine, Plan plan) {
+        this.engine = engine;
+        this.plan = plan;
+    }
+
+    @Override
+    public void collect(List<Class<?>> classes, Collection found) {
+        try {
+            TestDescriptor root = discover(classes, UniqueId.forEngine(engine.getId()));
+            for (Tree.Unit unit : new Tree(root).units()) {
+                if (isWanted(unit)) {
+                    found.add(unit.id, unit.top, engine.getId());
+                }
+            }
+        } catch (Throwable fault) {
+            if (classes.size() == 1) {
+                found.fault(classes.get(0).getName(), Text.trace(fault));
+                return;
+            }
+            // One of them is broken; the others are not to suffer for it.
+            for (Class<?> type : classes) {
+                collect(Collections.singletonList(type), found);
+            }
+        }
+    }
+
+    private boolean isWanted(Tree.Unit unit) {
+        TestDescriptor descriptor = unit.descriptors.get(0);
+        return (plan.groups.isEmpty()
+                        || TagFilter.includeTags(plan.groups).apply(descriptor).included())
+                && (plan.excludedGroups.isEmpty()
+                        || TagFilter.excludeTags(plan.excludedGroups).apply(descriptor).included());
+    }
+
+    @Override
+    public boolean run(List<Slot> slots, Reporter reporter) {
+        Ordered ordered = new Ordered(slots);
+        try {
+            LauncherConfig config = LauncherConfig.builder()
+                    .enableTestEngineAutoRegistration(false)
+                    .addTestEngines(ordered)
+                    .build();
+            Launcher launcher = LauncherFactory.create(config);
+            launcher.execute(request(Collections.emptyList()), new Ear(ordered.placed, reporter));
+        } catch (Throwable fault) {
+            reporter.failedAround(slots, fault);
+        }
+        return reporter.finish(slots);
+    }
+
+    private TestDescriptor discover(List<Class<?>> classes, UniqueId root) {
+        return engine.discover(request(classes), root);
+    }
+
+    private LauncherDiscoveryRequest request(List<Class<?>> classes) {
+        LauncherDiscoveryRequestBuilder builder = LauncherDiscoveryRequestBuilder.request();
+        for (Class<?> type : classes) {
+            builder.selectors(DiscoverySelectors.selectClass(type));
+        }
+        for (Map.Entry<String, String> entry : plan.configuration.entrySet()) {
+            builder.configurationParameter(entry.getKey(), entry.getValue());
+        }
+        // Side by side, tests have no order.
+        builder.configurationParameter("junit.jupiter.execution.parallel.enabled", "false");
+        return builder.build();
+    }
+
+    /** The engine, with a tree in our order. */
+    private final class Ordered implements TestEngine {
+        private final List<Slot> slots;
+        private final Placed placed = new Placed();
+
+        Ordered(List<Slot> slots) {
+            this.slots = slots;
+        }
+
+        @Override
+        public String getId() {
+            // The launcher lets nobody but JUnit itself use names of JUnit's.
+            return "unflake-" + engine.getId();
+        }
+
+        @Override
+        public TestDescriptor discover(EngineDiscoveryRequest request, UniqueId id) {
+            return placed.arrange(slots, this::copy);
+        }
+
+        private TestDescriptor copy(String top, int number) {
+            String name = number == 0 ? engine.getId() : engine.getId() + "-" + number;
+            try {
+                ClassLoader loader = Thread.currentThread().getContextClassLoader();
+                Class<?> type = Class.forName(top, false, loader);
+                return Platform.this.discover(
+                        Collections.singletonList(type), UniqueId.forEngine(name));
+            } catch (ClassNotFoundException fault) {
+                throw new IllegalStateException(fault);
+            }
+        }
+
+        @Override
+        public void execute(ExecutionRequest request) {
+            engine.execute(request);
+        }
+    }
+}

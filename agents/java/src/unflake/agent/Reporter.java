@@ -1,0 +1,122 @@
+package unflake.agent;
+
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * When does an attempt begin, and when is it over?
+ *
+ * <p>What a class sets up before its first test belongs to that test, what it tears down after its
+ * last one to the last. So an attempt begins when its class does, and its end is held back until the
+ * next one begins or the class is over. Whatever hangs or dies in between has a test to be blamed.
+ */
+final class Reporter {
+    private final Voice voice;
+    private final Capture capture;
+    private final Set<Integer> brief;
+    private final Watch watch;
+    private Slot current;
+    private long begunAt;
+
+    Reporter(Voice voice, Capture capture, Set<Integer> brief, Watch watch) {
+        this.voice = voice;
+        this.capture = capture;
+        this.brief = brief;
+        this.watch = watch;
+    }
+
+    /** The attempt begins, unless it is under way; the one before it is over. */
+    void begin(Slot slot) {
+        if (slot == current || slot.isOver()) {
+            return;
+        }
+        flush();
+        if (slot.attempt == 0 && watch.isDue(slot.position)) {
+            voice.say("restored", watch.restore());
+        }
+        current = slot;
+        capture.clear();
+        voice.say("start", Json.object("position", slot.position, "attempt", slot.attempt));
+        begunAt = System.nanoTime();
+    }
+
+    /** The runner has come to the test itself. */
+    void run(Slot slot) {
+        begin(slot);
+        slot.run();
+    }
+
+    /** The attempt under way, if there is one, is over. */
+    void flush() {
+        if (current == null) {
+            return;
+        }
+        double seconds = (System.nanoTime() - begunAt) / 1e9;
+        Slot slot = current;
+        current = null;
+        slot.close();
+        Map<String, Object> body = Json.object(
+                "position", slot.position,
+                "attempt", slot.attempt,
+                "outcome", slot.outcome(),
+                "phase", slot.phase(),
+                "seconds", seconds);
+        describe(slot, body);
+        watch.look(body);
+        voice.say("end", body);
+    }
+
+    /** A class failed as a whole: before its tests, or after the last of them. */
+    void failedAround(Collection<Slot> slots, Throwable why) {
+        Slot last = null;
+        for (Slot slot : slots) {
+            last = slot.wasRun() ? slot : last;
+        }
+        if (last != null) {
+            // A runner that gives up in the middle of a test leaves it open.
+            last.failed(last.isSettled() ? "teardown" : "call", why);
+            return;
+        }
+        for (Slot slot : slots) {
+            begin(slot);
+            slot.failed("setup", why);
+        }
+    }
+
+    /** A class was left out as a whole. */
+    void skippedAround(Collection<Slot> slots, String why) {
+        for (Slot slot : slots) {
+            begin(slot);
+            slot.skipped(why);
+        }
+    }
+
+    /** Whether the runner came to all of them; one that ends early has no more to say. */
+    boolean finish(Collection<Slot> slots) {
+        flush();
+        for (Slot slot : slots) {
+            if (!slot.isOver()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void describe(Slot slot, Map<String, Object> body) {
+        Throwable failure = slot.failure();
+        if (failure == null) {
+            if (slot.reason() != null && !slot.outcome().equals("passed")) {
+                body.put("message", Text.bounded(Text.line(slot.reason())));
+            }
+            return;
+        }
+        body.put("message", Text.bounded(Text.line(Text.of(failure))));
+        if (brief.contains(slot.test.index)) {
+            return;
+        }
+        body.put("text", Text.bounded(Text.trace(failure)));
+        body.put("stdout", Text.bounded(capture.out()));
+        body.put("stderr", Text.bounded(capture.err()));
+    }
+}

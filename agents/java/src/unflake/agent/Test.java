@@ -1,0 +1,31 @@
+package unflake.agent;
+
+import java.util.Map;
+
+/** One test: its name as Maven spells it, the class it is kept together with, and who runs it. */
+final class Test {
+    /** Its place among those that were collected. */
+    final int index;
+    /** {@code com.acme.FooTest#bar}. */
+    final String id;
+    /** The class that is asked for; tests of nested classes and of suites belong to it, too. */
+    final String top;
+    /** {@code junit4}, or the id of an engine of the JUnit Platform. */
+    final String engine;
+
+    Test(int index, String id, String top, String engine) {
+        this.index = index;
+        this.id = id;
+        this.top = top;
+        this.engine = engine;
+    }
+
+    static Test read(int index, Map<?, ?> body) {
+        String engine = (String) body.get("engine");
+        return new Test(index, (String) body.get("id"), (String) body.get("class"), engine);
+    }
+
+    Map<String, Object> write() {
+        return Json.object("id", id, "class", top, "file", top, "engine", engine);
+    }
+}

@@ -1,0 +1,196 @@
+//! The agent, carried in the binary as source, and compiled once with the user's own Java.
+//!
+//! Compiled, because it must fit the JUnit of the project, of which there are dozens of versions;
+//! and by the user's compiler, because then there is no class file of ours to be trusted, and the
+//! parts for JUnit 4 and for the JUnit Platform are compiled against what is really there. It takes
+//! a few seconds, once for each Java and JUnit: the folder is named after a hash of all of them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use unflake_engine::Interrupt;
+use unflake_engine::process::{CommandLine, run_to_end};
+
+use crate::jdk::Jdk;
+
+/// More than a compiler takes on any machine.
+const COMPILE_TIME_MAX: Duration = Duration::from_mins(3);
+
+/// Embeds the named sources of the agent.
+macro_rules! embed {
+    ($($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!("../../../agents/java/src/unflake/agent/", $name, ".java")),
+        )),*]
+    };
+}
+
+/// What every agent has.
+const CORE: &[(&str, &str)] = embed![
+    "Backend",
+    "Backends",
+    "Capture",
+    "Collection",
+    "Connection",
+    "Json",
+    "Main",
+    "Narrator",
+    "Plan",
+    "Reporter",
+    "Slot",
+    "Test",
+    "Text",
+    "Voice",
+    "Watch",
+];
+/// What it has for JUnit 3 and 4.
+const OLD: &[(&str, &str)] = embed!["Arrangement", "JUnit4"];
+/// What it has for the JUnit Platform.
+const PLATFORM: &[(&str, &str)] = embed!["Ear", "Engines", "Placed", "Platform", "Tree"];
+
+/// Its main class.
+pub(crate) const MAIN: &str = "unflake.agent.Main";
+
+/// Why there is no agent.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The compiler could not be started.
+    #[error("cannot run `{}`", .0.display())]
+    Compiler(PathBuf, #[source] io::Error),
+    /// The sources do not fit.
+    #[error("the agent cannot be compiled with Java {version} and the JUnit of the project")]
+    Refused {
+        /// Of Java.
+        version: String,
+        /// What the compiler says.
+        text: String,
+    },
+    /// Its folder cannot be written.
+    #[error("cannot write the agent to `{}`", .0.display())]
+    Folder(PathBuf, #[source] io::Error),
+}
+
+/// The folder of the compiled agent, for this Java and this class path.
+pub(crate) fn classes(
+    jdk: &Jdk,
+    class_path: &[String],
+    cache: &Path,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, AgentError> {
+    let junit: Vec<&String> = class_path.iter().filter(|entry| is_junit(entry)).collect();
+    let has = |start: &str| junit.iter().any(|entry| file_name(entry).starts_with(start));
+    let mut sources = CORE.to_vec();
+    if has("junit-4") || has("junit-dep-4") {
+        sources.extend(OLD);
+    }
+    if has("junit-platform-launcher") {
+        sources.extend(PLATFORM);
+    }
+    let texts = sources.iter().flat_map(|(name, text)| [*name, *text]);
+    let jars = junit.iter().map(|entry| entry.as_str());
+    let key = key([jdk.version.as_str()].into_iter().chain(texts).chain(jars));
+    let folder = cache.join("agent").join(key);
+    if !folder.exists() {
+        let fail = |error| AgentError::Folder(folder.clone(), error);
+        let parent = cache.join("agent");
+        fs::create_dir_all(&parent).map_err(fail)?;
+        let new = tempfile::tempdir_in(&parent).map_err(fail)?;
+        let out = new.path().join("classes");
+        compile(jdk, &sources, &junit, (new.path(), &out), interrupt)?;
+        // Whoever else has made the same at the same time has made the same.
+        if let Err(error) = fs::rename(&out, &folder)
+            && !folder.exists()
+        {
+            return Err(fail(error));
+        }
+    }
+    Ok(folder)
+}
+
+fn compile(
+    jdk: &Jdk,
+    sources: &[(&str, &str)],
+    junit: &[&String],
+    (folder, out): (&Path, &Path),
+    interrupt: &Interrupt,
+) -> Result<(), AgentError> {
+    let fail = |error| AgentError::Folder(folder.to_owned(), error);
+    fs::create_dir(out).map_err(fail)?;
+    let class_path = junit.iter().map(|entry| entry.as_str()).collect::<Vec<_>>().join(":");
+    let out = out.to_string_lossy();
+    let words = ["-nowarn", "-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", &*out];
+    let mut arguments: Vec<OsString> = words.map(OsString::from).into();
+    if !class_path.is_empty() {
+        arguments.extend(["-cp".into(), class_path.into()]);
+    }
+    if 9 <= jdk.feature() {
+        arguments.extend(["--release".into(), "8".into()]);
+    }
+    for (name, text) in sources {
+        let file = folder.join(format!("{name}.java"));
+        fs::write(&file, text).map_err(fail)?;
+        arguments.push(file.into());
+    }
+    let program = jdk.program("javac");
+    let line = CommandLine {
+        program: program.clone(),
+        arguments,
+        current_dir: folder.to_owned(),
+        env: Vec::new(),
+    };
+    let done = run_to_end(&line, COMPILE_TIME_MAX, interrupt)
+        .map_err(|error| AgentError::Compiler(program.into(), error))?;
+    if done.exit.code == Some(0) {
+        return Ok(());
+    }
+    Err(AgentError::Refused { version: jdk.version.clone(), text: done.stdout + &done.stderr })
+}
+
+fn file_name(entry: &str) -> &str {
+    entry.rsplit('/').next().unwrap_or(entry)
+}
+
+/// Whether the agent is compiled against it.
+fn is_junit(entry: &str) -> bool {
+    let name = file_name(entry);
+    let known = ["junit-", "opentest4j-", "apiguardian-api-", "hamcrest-", "jspecify-"];
+    known.iter().any(|start| name.starts_with(start))
+}
+
+/// A name for contents: FNV-1a, 64 bits. Nobody gains by making two of them the same.
+pub(crate) fn key<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let bytes = texts.into_iter().flat_map(|text| text.bytes().chain([0]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_of_the_agent_is_carried() {
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/java/src/unflake/agent");
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut there: Vec<String> =
+            names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+        there.sort();
+        let all = CORE.iter().chain(OLD).chain(PLATFORM);
+        let mut carried: Vec<&str> = all.map(|(name, _)| *name).collect();
+        carried.sort_unstable();
+        assert_eq!(carried, there);
+    }
+
+    #[test]
+    fn where_one_text_ends_and_another_begins_makes_a_difference() {
+        assert_ne!(key(["ab", "c"]), key(["a", "bc"]));
+        assert_eq!(key(["ab", "c"]), key(["ab", "c"]));
+    }
+}

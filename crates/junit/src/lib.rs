@@ -1,0 +1,28 @@
+//! Our side of Java's test runners: JUnit 3, 4 and 5 in projects that Maven builds.
+//!
+//! The engine knows agents, orders and outcomes; this crate knows Java. It lets the project's own
+//! build tool build once and records how Surefire would have run the tests ([`Project`]), carries
+//! the agent as source and compiles it with the user's Java, has it collect the tests of a module
+//! ([`Module::prepare`]), says how to start it ([`Prepared::launch`]), and runs tests with plain
+//! Maven, without us in the process ([`Plain`]).
+//!
+//! `docs/design/java.md` argues the decisions.
+
+mod agent;
+mod jdk;
+mod maven;
+mod module;
+mod plain;
+mod project;
+mod properties;
+mod recording;
+mod report;
+mod shell;
+mod suite;
+
+pub use agent::AgentError;
+pub use jdk::Jdk;
+pub use maven::Maven;
+pub use module::{Limits, Module, PrepareError, Prepared};
+pub use plain::{Plain, PlainEnding, PlainError, PlainRun, Said};
+pub use project::{LeftOut, Project, ProjectError, Surroundings};

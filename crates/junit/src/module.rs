@@ -1,0 +1,400 @@
+//! How are the tests of one module run?
+//!
+//! A module is one thing that Surefire runs: a Maven module, or one of several executions in it.
+//! Its [`Plan`] is what the agent is told; it is written to a file with what was collected, and an
+//! agent that starts reads both.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
+use unflake_engine::{AgentFiles, Interrupt, Launch, Start};
+
+use crate::agent::{MAIN, key};
+use crate::jdk::Jdk;
+use crate::project::LeftOut;
+use crate::properties::{self, numbered};
+use crate::recording::Recorded;
+use crate::shell::{self, java_word};
+use crate::suite::{self, Collected};
+
+const PLAN: &str = "plan.json";
+const COLLECTED: &str = "collected.json";
+const ARGUMENTS: &str = "java.args";
+
+/// One thing that Surefire runs.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Its folder within the project (`.` for the project's own).
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What is different from what Surefire would do, for people.
+    pub notes: Vec<String>,
+    /// The order in which Surefire takes classes.
+    pub(crate) run_order: String,
+    /// The version of Surefire.
+    pub(crate) surefire: String,
+    /// Where Surefire writes what came of its tests.
+    pub(crate) reports: PathBuf,
+    current_dir: PathBuf,
+    flags: Vec<String>,
+    env: Vec<(OsString, OsString)>,
+    class_path: Vec<String>,
+    plan: Plan,
+    java: OsString,
+    home: PathBuf,
+}
+
+/// What the agent is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Plan {
+    rootdir: String,
+    classes: Vec<String>,
+    platform: bool,
+    properties: BTreeMap<String, String>,
+    configuration: BTreeMap<String, String>,
+    groups: Vec<String>,
+    excluded_groups: Vec<String>,
+    included_engines: Vec<String>,
+    excluded_engines: Vec<String>,
+    folders: Vec<String>,
+}
+
+/// How much, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long starting may take.
+    pub start_timeout: Duration,
+    /// How long one attempt may take.
+    pub test_timeout: Duration,
+    /// How long a run may take.
+    pub run_timeout: Option<Duration>,
+    /// How many runs there may be at once.
+    pub jobs: usize,
+}
+
+/// Why the tests of a module are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// Java could not be started.
+    #[error("cannot run `{}`", .0.display())]
+    Start(OsString, #[source] io::Error),
+    /// It took too long.
+    #[error("collecting the tests of `{module}` was stopped after {after:?}")]
+    TimedOut {
+        /// Of which module.
+        module: String,
+        /// After this.
+        after: Duration,
+    },
+    /// We were asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// It failed.
+    #[error("the tests of `{module}` could not be collected: {text}")]
+    Failed {
+        /// Of which module.
+        module: String,
+        /// What it says.
+        text: String,
+    },
+    /// A file of ours cannot be written or read.
+    #[error("cannot write to `{}`", .0.display())]
+    Folder(PathBuf, #[source] io::Error),
+}
+
+impl Module {
+    /// From what was recorded in a project; `Err` if it is nothing we can run.
+    pub(crate) fn new(project: &Path, recorded: Recorded) -> Result<Self, LeftOut> {
+        let Recorded { current_dir, flags, env, settings, properties } = recorded;
+        let setting = |name: &str| settings.get(name).cloned().unwrap_or_default();
+        let folder = properties.get("basedir").map_or_else(|| current_dir.clone(), PathBuf::from);
+        let name = match folder.strip_prefix(project) {
+            Ok(inner) if inner.as_os_str().is_empty() => ".".to_owned(),
+            Ok(inner) => inner.display().to_string(),
+            Err(_) => folder.display().to_string(),
+        };
+        let provider = setting("providerConfiguration");
+        let mut class_path = numbered(&settings, "classPathUrl.");
+        class_path.extend(numbered(&settings, "surefireClassPathUrl."));
+        let platform = provider.contains(".junitplatform.");
+        let has = |start: &str| {
+            class_path.iter().any(|e| e.rsplit('/').next().is_some_and(|n| n.starts_with(start)))
+        };
+        let is_junit4 = has("junit-4") || has("junit-dep-4");
+        if !(platform || provider.contains(".junit") && is_junit4) {
+            let why = format!("its tests are run by `{provider}`, which is not supported");
+            return Err(LeftOut { module: name, why });
+        }
+        let mut notes = Vec::new();
+        let run_order = setting("runOrder");
+        let classes = in_order(numbered(&settings, "tc."), &run_order, &mut notes);
+        let list = |name: &str| words(&setting(name));
+        let plan = Plan {
+            rootdir: folder.display().to_string(),
+            classes,
+            platform,
+            configuration: properties::parse(setting("configurationParameters").as_bytes()),
+            groups: list("groups"),
+            excluded_groups: list("excludedGroups"),
+            included_engines: list("includejunit5engines"),
+            excluded_engines: list("excludejunit5engines"),
+            folders: class_path.iter().filter(|e| Path::new(e).is_dir()).cloned().collect(),
+            properties,
+        };
+        let has_groups = !plan.groups.is_empty() || !plan.excluded_groups.is_empty();
+        if has_groups && !platform {
+            notes.push("groups of JUnit 4 are not heeded: all tests are run".to_owned());
+        }
+        if !setting("forkTestSet").is_empty() || setting("preferTestsFromInStream") == "true" {
+            notes.push("Surefire runs these classes in several processes".to_owned());
+        }
+        Ok(Self {
+            name,
+            folder,
+            notes,
+            run_order,
+            surefire: version_of(&class_path, "surefire-api-"),
+            reports: setting("reportsDirectory").into(),
+            current_dir,
+            flags: quick(flags),
+            env,
+            class_path,
+            plan,
+            java: OsString::new(),
+            home: PathBuf::new(),
+        })
+    }
+
+    pub(crate) fn class_path(&self) -> &[String] {
+        &self.class_path
+    }
+
+    /// Whether both are the same tests: Surefire may start several processes for them.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.folder == other.folder && self.plan.classes == other.plan.classes
+    }
+
+    /// Completes it with what is known of the project.
+    pub(crate) fn settle(&mut self, jdk: &Jdk, agent: &Path, cache: &Path, others: &[Self]) {
+        let n_same = others.iter().filter(|other| other.folder == self.folder).count();
+        if 0 < n_same {
+            self.name = format!("{} ({})", self.name, n_same + 1);
+        }
+        self.java = jdk.program("java");
+        self.class_path.push(agent.display().to_string());
+        let key = key([self.name.as_str(), &self.plan.rootdir]);
+        self.home = cache.join("module").join(key);
+    }
+
+    /// Finds out which tests there are.
+    pub fn prepare(
+        &self,
+        time_max: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Prepared, PrepareError> {
+        let fail = |error| PrepareError::Folder(self.home.clone(), error);
+        fs::create_dir_all(&self.home).map_err(fail)?;
+        let plan = serde_json::to_vec(&self.plan).map_err(|error| fail(error.into()))?;
+        fs::write(self.home.join(PLAN), &plan).map_err(fail)?;
+        fs::write(self.home.join(ARGUMENTS), self.arguments_file()).map_err(fail)?;
+        let collected = self.home.join(COLLECTED);
+        let mut arguments: Vec<OsString> = self.start().into_iter().map(OsString::from).collect();
+        arguments.push(self.home.join(PLAN).into());
+        arguments.extend(["--collect".into(), collected.clone().into()]);
+        let line = CommandLine {
+            program: self.java.clone(),
+            arguments,
+            current_dir: self.current_dir.clone(),
+            env: self.changes_of_env(),
+        };
+        let done = run_to_end(&line, time_max, interrupt)
+            .map_err(|error| PrepareError::Start(self.java.clone(), error))?;
+        let module = self.name.clone();
+        match (done.why, done.exit.code) {
+            (FinishedWhy::Interrupted, _) => Err(PrepareError::Interrupted),
+            (FinishedWhy::TimedOut, _) => Err(PrepareError::TimedOut { module, after: time_max }),
+            (FinishedWhy::Exited, Some(0)) => {
+                let collected = fs::read(collected).map_err(fail)?;
+                let message: Message =
+                    serde_json::from_slice(&collected).map_err(|error| fail(error.into()))?;
+                let tests = message.collected.tests;
+                Ok(Prepared { module: self.clone(), tests, plan, collected })
+            }
+            (FinishedWhy::Exited, _) => {
+                let text = format!("{}\n{}{}", done.exit, done.stdout, done.stderr);
+                Err(PrepareError::Failed { module, text })
+            }
+        }
+    }
+
+    /// What Java is given before the plan.
+    fn start(&self) -> Vec<String> {
+        let mut words = self.flags.clone();
+        words.extend(["-ea".to_owned(), "-cp".to_owned(), self.class_path.join(":")]);
+        words.push(MAIN.to_owned());
+        words
+    }
+
+    /// All of it in a file, for a command that can be pasted.
+    fn arguments_file(&self) -> String {
+        let mut words = self.start();
+        words.extend([self.home.join(PLAN).display().to_string(), "--run".to_owned()]);
+        words.iter().map(|word| java_word(word) + "\n").collect()
+    }
+
+    /// The command that runs these tests in this order without Maven.
+    pub(crate) fn launcher_command(&self, ids: &[&str]) -> String {
+        let java = self.java.to_string_lossy();
+        let file = format!("@{}", self.home.join(ARGUMENTS).display());
+        let words = [&*java, &file].into_iter().chain(ids.iter().copied());
+        let line = shell::line(words);
+        format!("cd {} && {line}", shell::quote(&self.current_dir.display().to_string()))
+    }
+
+    fn changes_of_env(&self) -> Vec<(OsString, Option<OsString>)> {
+        self.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
+    }
+}
+
+/// The message in which the agent says what it has collected.
+#[derive(Deserialize)]
+struct Message {
+    collected: Tests,
+}
+
+#[derive(Deserialize)]
+struct Tests {
+    tests: Vec<Collected>,
+}
+
+/// A module whose tests are known.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The module.
+    pub module: Module,
+    tests: Vec<Collected>,
+    plan: Vec<u8>,
+    collected: Vec<u8>,
+}
+
+impl Prepared {
+    /// The names of all tests, in the order in which Surefire runs them.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().map(|test| test.id.as_str())
+    }
+
+    /// The class of each test.
+    pub(crate) fn tops(&self) -> Vec<&str> {
+        self.tests.iter().map(|test| test.top.as_str()).collect()
+    }
+
+    /// The class of a test.
+    pub(crate) fn top(&self, id: &str) -> Option<&str> {
+        self.tests.iter().find(|test| test.id == id).map(|test| test.top.as_str())
+    }
+
+    /// The run order of Surefire in which these tests come one after the other.
+    pub(crate) fn run_order_of(&self, ids: &[&str]) -> Option<&'static str> {
+        suite::run_order(&self.tests, ids, &self.module.run_order)
+    }
+
+    /// How the engine is to start the agent.
+    pub fn launch(&self, limits: Limits) -> Launch {
+        let flags = self.module.start().into_iter().map(OsString::from);
+        Launch {
+            program: self.module.java.clone(),
+            flags: flags.collect(),
+            agent: AgentFiles {
+                files: vec![
+                    (PLAN.into(), self.plan.clone()),
+                    (COLLECTED.into(), self.collected.clone()),
+                ],
+                entry: PLAN.into(),
+            },
+            runner: Vec::new(),
+            current_dir: self.module.current_dir.clone(),
+            env: self.module.changes_of_env(),
+            start: Start::Cold,
+            isolation: Vec::new(),
+            start_timeout: limits.start_timeout,
+            test_timeout: limits.test_timeout,
+            run_timeout: limits.run_timeout,
+            jobs: limits.jobs,
+        }
+    }
+}
+
+/// What the user's build gives Java, with what makes it start quickly where that does not clash.
+/// Coverage is not measured: outcomes do not depend on it.
+fn quick(mut flags: Vec<String>) -> Vec<String> {
+    flags.retain(|flag| !(flag.starts_with("-javaagent:") && flag.contains("jacoco")));
+    // What a crash leaves goes to us, not into the project.
+    let always = ["-XX:-UsePerfData", "-XX:+ErrorFileToStderr", "-XX:-CreateCoredumpOnCrash"];
+    let mut ours: Vec<String> = always.map(str::to_owned).into();
+    let has = |part: &str| flags.iter().any(|flag| flag.contains(part));
+    if !has("Tiered") && !has("-Xint") && !has("-Xcomp") {
+        ours.push("-XX:TieredStopAtLevel=1".to_owned());
+    }
+    if !(has("-XX:+Use") && has("GC")) {
+        ours.push("-XX:+UseSerialGC".to_owned());
+    }
+    ours.into_iter().chain(flags).collect()
+}
+
+/// Classes in the order in which Surefire runs them, from that in which it found them.
+fn in_order(mut classes: Vec<String>, run_order: &str, notes: &mut Vec<String>) -> Vec<String> {
+    match run_order {
+        "" | "filesystem" => (),
+        "alphabetical" => classes.sort(),
+        "reversealphabetical" => classes.sort_by(|one, other| other.cmp(one)),
+        other => notes.push(format!(
+            "Surefire's run order is `{other}`; the order in which it finds classes is taken"
+        )),
+    }
+    classes
+}
+
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+fn version_of(class_path: &[String], start: &str) -> String {
+    let names = class_path.iter().filter_map(|entry| entry.rsplit('/').next());
+    let mut versions = names.filter_map(|name| name.strip_prefix(start)?.strip_suffix(".jar"));
+    versions.next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_for_speed_stand_back_behind_those_of_the_build() {
+        let flags = |flags: &[&str]| quick(flags.iter().map(|f| (*f).to_owned()).collect());
+        assert!(flags(&[]).contains(&"-XX:+UseSerialGC".to_owned()));
+        let theirs =
+            flags(&["-XX:+UseG1GC", "-XX:-TieredCompilation", "-javaagent:/x/jacoco.jar=y"]);
+        assert_eq!(theirs[3..], ["-XX:+UseG1GC", "-XX:-TieredCompilation"]);
+    }
+
+    #[test]
+    fn classes_are_in_surefires_order() {
+        let mut notes = Vec::new();
+        let mut order = |name: &str| {
+            in_order(["b", "a", "c"].map(str::to_owned).to_vec(), name, &mut notes).concat()
+        };
+        assert_eq!(
+            ["filesystem", "alphabetical", "reversealphabetical", "random"].map(&mut order),
+            ["bac", "abc", "cba", "bac"]
+        );
+        assert_eq!(notes.len(), 1);
+    }
+}

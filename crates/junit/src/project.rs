@@ -1,0 +1,238 @@
+//! What is there to run in a folder?
+//!
+//! One build by the project's own build tool, in which Surefire is recorded ([`Recorder`]). After
+//! that the build tool is not needed any more. A module that does not compile is left out and
+//! named; the others go on.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use unflake_engine::process::FinishedWhy;
+use unflake_engine::{Interrupt, private_folder};
+
+use crate::agent::{self, AgentError};
+use crate::jdk::{Jdk, OLDEST};
+use crate::maven::{self, Maven};
+use crate::module::Module;
+use crate::recording::{Recorded, Recorder};
+
+/// Asking Maven for its version takes a second, unless its wrapper is to be downloaded first.
+const VERSION_TIME_MAX: Duration = Duration::from_mins(5);
+/// How much of a log is shown.
+const LOG_LINES_MAX: usize = 30;
+/// The files by which Gradle's projects are known.
+const GRADLE: [&str; 4] =
+    ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
+
+/// Where to look, and with what.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The folder of the project.
+    pub folder: PathBuf,
+    /// What the build tool is always given, such as `-Pprofile`.
+    pub options: Vec<OsString>,
+    /// Where what is made once is kept: ours alone, outside of the project.
+    pub cache: PathBuf,
+    /// How long the build may take.
+    pub build_time_max: Duration,
+}
+
+/// A project whose tests can be run.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Its build tool.
+    pub maven: Maven,
+    /// The Java it is built and run with.
+    pub jdk: Jdk,
+    /// Those with tests, in the order in which they are built.
+    pub modules: Vec<Module>,
+    /// Those that could not be built.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A module that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub module: String,
+    /// The reason, for people.
+    pub why: String,
+}
+
+/// Why a project cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// Neither a `pom.xml` nor anything else we know.
+    #[error("no `pom.xml` in `{}`", .0.display())]
+    NoBuild(PathBuf),
+    /// A Gradle project.
+    #[error("`{}` is a Gradle project, which is not supported yet", .0.display())]
+    Gradle(PathBuf),
+    /// Maven could not be started.
+    #[error("cannot run `{}`", .program.display())]
+    NoMaven {
+        /// What was tried.
+        program: OsString,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Maven does not say with which Java it runs.
+    #[error("Maven does not find a Java: {text}")]
+    NoJava {
+        /// What it says instead.
+        text: String,
+    },
+    /// A runtime without a compiler.
+    #[error("`{}` has no `javac`: it is a Java runtime, not a development kit", .0.display())]
+    NoCompiler(PathBuf),
+    /// A Java that cannot speak to us.
+    #[error("Java {0} is too old: {OLDEST} or newer is needed")]
+    OldJava(String),
+    /// The build took too long.
+    #[error("the build was stopped after {0:?}")]
+    TimedOut(Duration),
+    /// We were asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The build came to its end, and there is no test.
+    #[error("the build has no tests that can be run")]
+    NoTests {
+        /// Modules that could not be built.
+        left_out: Vec<LeftOut>,
+        /// The end of the log.
+        log: String,
+    },
+    /// There is no folder for what is recorded.
+    #[error("cannot prepare the build")]
+    Folder(#[source] io::Error),
+    /// There is no agent.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+}
+
+impl ProjectError {
+    /// What can be done about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoMaven { .. } => Some("install Maven, or put its wrapper `mvnw` there"),
+            Self::NoJava { .. } | Self::NoCompiler(_) | Self::OldJava(_) => {
+                Some("install a Java development kit and let JAVA_HOME name it")
+            }
+            Self::NoTests { .. } => Some("does `mvn test` find any?"),
+            _ => None,
+        }
+    }
+}
+
+impl Project {
+    /// Builds the project in this folder, and finds out how its tests are run.
+    pub fn find(around: &Surroundings, interrupt: &Interrupt) -> Result<Self, ProjectError> {
+        let folder = around.folder.canonicalize().map_err(ProjectError::Folder)?;
+        if !folder.join("pom.xml").is_file() {
+            let is_gradle = GRADLE.iter().any(|name| folder.join(name).is_file());
+            let kind = if is_gradle { ProjectError::Gradle } else { ProjectError::NoBuild };
+            return Err(kind(folder));
+        }
+        let maven = Maven::of(&folder, &around.options);
+        let jdk = java_of(&maven, interrupt)?;
+        let (recorded, log) = record(&maven, &jdk, around, interrupt)?;
+        let broken = maven::broken_modules(&log).into_iter();
+        let mut left_out: Vec<LeftOut> =
+            broken.map(|(module, why)| LeftOut { module, why }).collect();
+        let mut modules: Vec<Module> = Vec::new();
+        for recorded in recorded {
+            match Module::new(&folder, recorded) {
+                Ok(module) if modules.iter().any(|known| known.is_same(&module)) => (),
+                Ok(mut module) => {
+                    let path = module.class_path();
+                    let agent = agent::classes(&jdk, path, &around.cache, interrupt)?;
+                    module.settle(&jdk, &agent, &around.cache, &modules);
+                    modules.push(module);
+                }
+                Err(without) => left_out.push(without),
+            }
+        }
+        if modules.is_empty() {
+            return Err(ProjectError::NoTests { left_out, log: end_of(&log) });
+        }
+        Ok(Self { maven, jdk, modules, left_out })
+    }
+}
+
+fn java_of(maven: &Maven, interrupt: &Interrupt) -> Result<Jdk, ProjectError> {
+    let said = maven
+        .call(vec!["-version".into()], VERSION_TIME_MAX, interrupt)
+        .map_err(|source| ProjectError::NoMaven { program: maven.program.clone(), source })?;
+    let Some(jdk) = Jdk::named_by(&said.stdout) else {
+        let text = (said.stdout + &said.stderr).trim().to_owned();
+        return Err(ProjectError::NoJava { text });
+    };
+    if !jdk.has("javac") {
+        return Err(ProjectError::NoCompiler(jdk.home));
+    }
+    if jdk.feature() < OLDEST {
+        return Err(ProjectError::OldJava(jdk.version));
+    }
+    Ok(jdk)
+}
+
+/// Builds, and records; offline first, because that is quicker and changes nothing.
+fn record(
+    maven: &Maven,
+    jdk: &Jdk,
+    around: &Surroundings,
+    interrupt: &Interrupt,
+) -> Result<(Vec<Recorded>, String), ProjectError> {
+    let folder = private_folder().map_err(ProjectError::Folder)?;
+    let recorder = Recorder::new(folder.path(), jdk).map_err(ProjectError::Folder)?;
+    let log = folder.path().join("log");
+    for offline in [true, false] {
+        recorder.clear().map_err(ProjectError::Folder)?;
+        let words = build_words(&recorder, &log, offline);
+        let done = maven
+            .call(words, around.build_time_max, interrupt)
+            .map_err(|source| ProjectError::NoMaven { program: maven.program.clone(), source })?;
+        match done.why {
+            FinishedWhy::TimedOut => return Err(ProjectError::TimedOut(around.build_time_max)),
+            FinishedWhy::Interrupted => return Err(ProjectError::Interrupted),
+            FinishedWhy::Exited => (),
+        }
+        let text = fs::read(&log).map_or_else(
+            |_| done.stdout + &done.stderr,
+            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+        );
+        if !offline || !maven::needs_network(&text) {
+            let recorded = recorder.read().map_err(ProjectError::Folder)?;
+            return Ok((recorded, text));
+        }
+    }
+    Ok((Vec::new(), String::new()))
+}
+
+fn build_words(recorder: &Recorder, log: &Path, offline: bool) -> Vec<OsString> {
+    let mut jvm = OsString::from("-Djvm=");
+    jvm.push(recorder.program());
+    let mut words: Vec<OsString> = vec![
+        "--log-file".into(),
+        log.into(),
+        "--fail-never".into(),
+        "-Dmaven.test.failure.ignore=true".into(),
+        // Our own classes could not be reached from within a module.
+        "-Dsurefire.useModulePath=false".into(),
+        jvm,
+    ];
+    if offline {
+        words.push("--offline".into());
+    }
+    words.push("test".into());
+    words
+}
+
+fn end_of(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES_MAX)..].join("\n")
+}

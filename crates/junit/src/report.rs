@@ -1,0 +1,210 @@
+//! Reading what Surefire writes about its tests.
+//!
+//! A file for each class, a `testcase` for each test, or for each invocation of one. Surefire puts
+//! the tests of nested classes into the file of one of them, so files are read all alike, and a
+//! case is known by its class and name alone. A case without a name is the class itself: something
+//! around its tests failed. An `error` is a test that threw something else than an assertion, which
+//! to us is a failure like any other.
+
+use std::collections::BTreeMap;
+
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::reader::Reader;
+use unflake_model::{Outcome, Phase};
+
+use crate::plain::Said;
+
+const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
+const NOT_RUN: Said = Said { outcome: Outcome::NotRun, text: String::new() };
+
+/// One `testcase`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    class: String,
+    name: String,
+    outcome: Outcome,
+    text: String,
+}
+
+/// Why a file is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoReport {
+    #[error("it ends in the middle")]
+    Cut,
+    #[error(transparent)]
+    Xml(#[from] quick_xml::Error),
+    #[error(transparent)]
+    Reference(#[from] quick_xml::escape::EscapeError),
+}
+
+/// Every `testcase` of a file, in order.
+pub(crate) fn parse(xml: &str) -> Result<Vec<Case>, NoReport> {
+    let mut reader = Reader::from_str(xml);
+    let mut cases: Vec<Case> = Vec::new();
+    let mut path: Vec<String> = Vec::new();
+    loop {
+        let is_complaint = path.last().is_some_and(|name| complaint(name).is_some());
+        match reader.read_event()? {
+            Event::Start(tag) => {
+                enter(&mut cases, &tag)?;
+                path.push(tag.name().as_ref().to_owned());
+            }
+            Event::Empty(tag) => enter(&mut cases, &tag)?,
+            Event::End(_) => drop(path.pop()),
+            Event::Text(text) if is_complaint => append(&mut cases, &text.xml10_content()),
+            Event::CData(text) if is_complaint => append(&mut cases, &text.xml10_content()),
+            Event::GeneralRef(reference) if is_complaint => {
+                let number = reference.resolve_char_ref()?.map(String::from);
+                let known = quick_xml::escape::resolve_xml_entity(&reference);
+                append(&mut cases, &number.unwrap_or(known.unwrap_or_default().to_owned()));
+            }
+            Event::Eof if path.is_empty() => return Ok(cases),
+            Event::Eof => return Err(NoReport::Cut),
+            _ => (),
+        }
+    }
+}
+
+fn enter(cases: &mut Vec<Case>, tag: &BytesStart<'_>) -> Result<(), quick_xml::Error> {
+    let name = tag.name().as_ref().to_owned();
+    if name == "testcase" {
+        cases.push(Case {
+            class: attribute(tag, "classname")?,
+            name: attribute(tag, "name")?,
+            outcome: Outcome::Passed,
+            text: String::new(),
+        });
+    } else if let (Some(outcome), Some(case)) = (complaint(&name), cases.last_mut())
+        && case.outcome != FAILED
+    {
+        case.outcome = outcome;
+    }
+    Ok(())
+}
+
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<String, quick_xml::Error> {
+    match tag.try_get_attribute(name)? {
+        Some(value) => Ok(value.normalized_value(XmlVersion::Implicit1_0)?.into_owned()),
+        None => Ok(String::new()),
+    }
+}
+
+fn append(cases: &mut [Case], text: &str) {
+    if let Some(case) = cases.last_mut() {
+        case.text.push_str(text);
+    }
+}
+
+fn complaint(tag: &str) -> Option<Outcome> {
+    match tag {
+        "failure" | "error" => Some(FAILED),
+        "skipped" => Some(Outcome::Skipped),
+        _ => None,
+    }
+}
+
+/// Which of several cases of one test counts: one failure makes it fail.
+fn weight(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::NotRun => 0,
+        Outcome::Skipped => 1,
+        Outcome::Passed => 2,
+        _ => 3,
+    }
+}
+
+/// What was said about each test, whether those of a class came in this order, and the rest.
+pub(crate) fn assign(ids: &[&str], cases: &[Case]) -> (Vec<Said>, bool, Vec<String>) {
+    let places: BTreeMap<&str, usize> = (0..).zip(ids).map(|(place, id)| (*id, place)).collect();
+    let mut said = vec![NOT_RUN; ids.len()];
+    let (mut is_in_order, mut strangers) = (true, Vec::new());
+    let mut latest: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in cases.iter().filter(|case| !case.name.is_empty() && case.name != case.class) {
+        let Some(place) = address(case).iter().find_map(|id| places.get(id.as_str())) else {
+            strangers.push(format!("{}#{}", case.class, case.name));
+            continue;
+        };
+        let before = latest.insert(&case.class, *place);
+        is_in_order &= before.is_none_or(|before| before <= *place);
+        let is_first = said[*place].outcome == Outcome::NotRun;
+        if is_first || weight(said[*place].outcome) < weight(case.outcome) {
+            said[*place].outcome = case.outcome;
+        } else if said[*place].outcome == Outcome::Passed && case.outcome == Outcome::Skipped {
+            continue;
+        }
+        said[*place].text.push_str(&case.text);
+    }
+    let around = cases.iter().filter(|case| case.name.is_empty() || case.name == case.class);
+    around.for_each(|case| blame(ids, &mut said, case));
+    (said, is_in_order, strangers)
+}
+
+/// Something around the tests of a class: it is the last one's fault, or, if none ran, that of all.
+fn blame(ids: &[&str], said: &mut [Said], case: &Case) {
+    let is_of_class = |place: &usize| {
+        let class = ids[*place].split('#').next().unwrap_or_default();
+        class == case.class || class.strip_prefix(&case.class).is_some_and(|c| c.starts_with('$'))
+    };
+    let places: Vec<usize> = (0..ids.len()).filter(is_of_class).collect();
+    let last = places.iter().rfind(|place| said[**place].outcome != Outcome::NotRun);
+    let (hit, outcome) = match (last, case.outcome) {
+        (Some(last), FAILED) => (vec![*last], Outcome::Failed { phase: Phase::TearDown }),
+        (None, FAILED) => (places, Outcome::Error),
+        (None, Outcome::Skipped) => (places, Outcome::Skipped),
+        _ => return,
+    };
+    for place in hit {
+        if said[place].outcome != FAILED {
+            said[place] = Said { outcome, text: case.text.clone() };
+        }
+    }
+}
+
+/// The tests a case may belong to: by its name, and by its name without what tells invocations
+/// apart (`f(int)[2]`, `g{int}[1]`).
+fn address(case: &Case) -> [String; 2] {
+    let end = case.name.find(['(', '[', '{']).unwrap_or(case.name.len());
+    [case.name.as_str(), &case.name[..end]].map(|name| format!("{}#{name}", case.class))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><testsuite><properties>
+        <property name="x" value="failure"/></properties>
+        <testcase name="a" classname="p.T" time="0.1"><system-out><![CDATA[<error>]]></system-out></testcase>
+        <testcase name="b" classname="p.T"><error type="E">java &lt;E&gt;
+at x</error></testcase>
+        <testcase name="c(int)[1]" classname="p.T$In"/>
+        <testcase name="c(int)[2]" classname="p.T$In"><failure>two</failure></testcase>
+        <testcase name="d" classname="p.T"><skipped message="m"/></testcase>
+        <testcase name="x[0]" classname="p.Q"/>
+        <testcase name="" classname="p.Broken"><error>set-up</error></testcase>
+        <testcase name="t" classname="p.Late"/>
+        <testcase name="" classname="p.Late"><error>teardown</error></testcase>
+        </testsuite>"#;
+
+    #[test]
+    fn each_test_has_the_outcome_that_surefire_reports() {
+        let ids = ["p.T#a", "p.T#b", "p.T$In#c", "p.T#d", "p.T#e", "p.Broken#q", "p.Late#t"];
+        let cases = parse(XML).unwrap();
+        let (said, is_in_order, strangers) = assign(&ids, &cases);
+        let outcomes: Vec<Outcome> = said.iter().map(|said| said.outcome).collect();
+        let teardown = Outcome::Failed { phase: Phase::TearDown };
+        let (passed, skipped) = (Outcome::Passed, Outcome::Skipped);
+        let not_run = Outcome::NotRun;
+        assert_eq!(outcomes, [passed, FAILED, FAILED, skipped, not_run, Outcome::Error, teardown]);
+        assert_eq!(said[1].text, "java <E>\nat x");
+        assert!(is_in_order);
+        assert_eq!(strangers, ["p.Q#x[0]"]);
+        assert!(!assign(&["p.T#b", "p.T#a"], &cases).1);
+    }
+
+    #[test]
+    fn half_a_file_is_an_error() {
+        assert!(parse("<testsuite><testcase name='a'>").is_err());
+        assert!(parse("<testsuite><testcase name='a").is_err());
+    }
+}

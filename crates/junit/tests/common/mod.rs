@@ -1,0 +1,135 @@
+//! The projects in `tests/projects`, copied to a temporary folder and built with a real Maven.
+
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use unflake_engine::{Ending, Engine, Event, Interrupt};
+use unflake_junit::{Limits, Plain, Prepared, Project, Surroundings};
+use unflake_model::{
+    Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
+};
+
+/// More than any step takes on any machine: nothing in these tests waits for it to pass.
+pub(crate) const AMPLE: Duration = Duration::from_mins(10);
+
+/// A project that was built.
+pub(crate) struct Built {
+    _folder: TempDir,
+    pub(crate) project: Project,
+}
+
+/// The shop, built once for all tests.
+pub(crate) fn shop() -> &'static Built {
+    static SHOP: OnceLock<Built> = OnceLock::new();
+    SHOP.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("shop");
+        let projects = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects");
+        copy(&projects.join("shop"), &home);
+        let around = surroundings(&home, folder.path());
+        let project = Project::find(&around, &Interrupt::default()).unwrap_or_else(|error| {
+            panic!("these tests need a JDK (16 or newer) and Maven on the path: {error:?}")
+        });
+        Built { _folder: folder, project }
+    })
+}
+
+pub(crate) fn surroundings(project: &Path, folder: &Path) -> Surroundings {
+    Surroundings {
+        folder: project.to_owned(),
+        options: Vec::new(),
+        cache: folder.join("cache"),
+        build_time_max: AMPLE,
+    }
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let into = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &into);
+        } else {
+            fs::copy(&path, into).unwrap();
+        }
+    }
+}
+
+impl Built {
+    pub(crate) fn prepare(&self, module: &str) -> Prepared {
+        let module = self.project.modules.iter().find(|m| m.name == module).unwrap();
+        module.prepare(AMPLE, &Interrupt::default()).unwrap()
+    }
+
+    pub(crate) fn plain<'a>(&'a self, prepared: &'a Prepared) -> Plain<'a> {
+        Plain { project: &self.project, prepared, time_max: AMPLE }
+    }
+}
+
+pub(crate) fn start(prepared: &Prepared) -> Engine {
+    start_with(prepared, |_| ())
+}
+
+pub(crate) fn start_with(prepared: &Prepared, change: impl FnOnce(&mut Limits)) -> Engine {
+    let mut limits =
+        Limits { start_timeout: AMPLE, test_timeout: AMPLE, run_timeout: None, jobs: 1 };
+    change(&mut limits);
+    Engine::start(prepared.launch(limits), &Interrupt::default()).unwrap()
+}
+
+pub(crate) fn suite(engine: &Engine) -> Suite {
+    engine.suite(|_| Duration::from_millis(1))
+}
+
+/// Everything that is said about a run.
+pub(crate) struct Ran {
+    pub(crate) observation: Observation,
+    pub(crate) ending: Ending,
+    /// Message and whole text of each failure.
+    pub(crate) failures: Vec<(String, String)>,
+}
+
+impl Ran {
+    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
+        self.observation.attempts.iter().map(|attempt| attempt.outcome).collect()
+    }
+}
+
+/// Runs tests of `com.acme` by name.
+pub(crate) fn run(engine: &mut Engine, names: &[&str]) -> Ran {
+    run_with(engine, names, Repetition::Once)
+}
+
+pub(crate) fn run_with(engine: &mut Engine, names: &[&str], repetition: Repetition) -> Ran {
+    let suite = suite(engine);
+    let tests: Vec<TestIndex> = names.iter().map(|name| find(&suite, name)).collect();
+    run_order(engine, Order::from_distinct(tests), repetition)
+}
+
+pub(crate) fn find(suite: &Suite, name: &str) -> TestIndex {
+    let id = format!("com.acme.{name}").parse().unwrap();
+    suite.find(&id).unwrap_or_else(|| panic!("`{name}` was not collected"))
+}
+
+pub(crate) fn run_order(engine: &mut Engine, order: Order, repetition: Repetition) -> Ran {
+    let run = RunId(0);
+    let experiment = Experiment { run, order, environment: Environment::Plain, repetition };
+    engine.submit(&experiment).unwrap();
+    let (mut ran, mut failures) = (None, Vec::new());
+    loop {
+        match engine.next_event().unwrap() {
+            Event::RunEnded { observation, ending, .. } => ran = Some((observation, ending)),
+            Event::TestEnded { failure, .. } => {
+                failures.extend(failure.map(|failure| (failure.message, failure.text)));
+            }
+            Event::Idle => break,
+            _ => (),
+        }
+    }
+    let (observation, ending) = ran.unwrap();
+    Ran { observation, ending, failures }
+}

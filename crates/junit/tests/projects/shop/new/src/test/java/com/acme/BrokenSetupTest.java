@@ -1,0 +1,17 @@
+package com.acme;
+
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+class BrokenSetupTest {
+    @BeforeAll
+    static void start() {
+        throw new IllegalStateException("no set-up");
+    }
+
+    @Test
+    void one() {}
+
+    @Test
+    void two() {}
+}
