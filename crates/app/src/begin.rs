@@ -8,17 +8,17 @@
 //! Otherwise the campaign begins anew. Either way, a history that cannot be used costs the record,
 //! never the campaign.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use unflake_engine::{Collected, Level};
+use unflake_engine::{Collected, Level, Limits};
 use unflake_model::{Experiment, Suite};
-use unflake_pytest::{Limits, Project};
 use unflake_report::{Ended, Warning};
 use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
 
+use crate::adapter::{Adapter, Call, text};
 use crate::baseline::baseline;
 use crate::cold::PlainRunner;
 use crate::drive::Answer;
@@ -59,7 +59,7 @@ pub(crate) struct Setting<'a> {
     /// What is asked, in full.
     pub(crate) question: String,
     pub(crate) seed: u64,
-    pub(crate) project: &'a Project,
+    pub(crate) project: &'a dyn Adapter,
     pub(crate) limits: &'a Limits,
     pub(crate) collected: &'a Collected,
 }
@@ -144,16 +144,15 @@ impl Setting<'_> {
     }
 
     fn terms(&self, keep: &Keep) -> Terms {
-        let Project { interpreter, current_dir, runner, paths, options, env } = self.project;
-        let text = |word: &OsStr| word.to_string_lossy().into_owned();
+        let Call { folder, program, manner, options, paths } = self.project.call();
         let texts = |words: &[OsString]| words.iter().map(|word| text(word)).collect();
         Terms {
             question: self.question.clone(),
-            folder: text(current_dir.as_os_str()),
-            program: text(&interpreter.program),
-            manner: format!("{} {env:?}", runner.as_str()),
-            options: texts(options),
-            paths: texts(paths),
+            folder: text(folder.as_os_str()),
+            program: text(&program),
+            manner,
+            options: texts(&options),
+            paths: texts(&paths),
             runner: terms::runner(self.collected),
             isolation: self.limits.isolation.clone(),
             test_timeout_ms: self.limits.test_timeout.as_millis(),
@@ -204,7 +203,7 @@ impl Setting<'_> {
             root: &keep.root.to_string_lossy(),
             commit: commit.as_deref(),
             runner: &self.collected.runner,
-            runtime: &self.project.interpreter.program.to_string_lossy(),
+            runtime: &text(&self.project.call().program),
             seed: self.seed,
             settings: &settings.text(),
             suite,

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use unflake_engine::{Engine, Event, Interrupt, Isolation, StartError};
+use unflake_engine::{Engine, Event, Interrupt, Isolation, Limits, StartError};
 use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
-use unflake_pytest::{Limits, Project};
+use unflake_pytest::Project;
 use unflake_report::{Warning, plural};
 
 use crate::causes::with_causes;

@@ -1,7 +1,7 @@
 //! Is it still the same code? One number for all that a test run is likely to read.
 //!
 //! Runs of an earlier start are evidence only while the code is what it was. So the contents of
-//! Python and configuration files below the project are digested, in the order of their names:
+//! source and configuration files below the project are digested, in the order of their names:
 //! editors that touch a file without changing it change nothing. Environments, caches, hidden
 //! folders and what tools build are left out; they change without the code changing.
 //!
@@ -19,8 +19,10 @@ const FILES_MAX: usize = 50_000;
 const BYTES_MAX: u64 = 256 << 20;
 
 /// How names of files end that belong to the code.
-const ENDINGS: [&str; 9] =
-    [".py", ".pyi", ".pyx", ".toml", ".ini", ".cfg", ".json", ".yaml", ".yml"];
+const ENDINGS: [&str; 14] = [
+    ".py", ".pyi", ".pyx", ".java", ".kt", ".groovy", ".scala", ".xml", ".toml", ".ini", ".cfg",
+    ".json", ".yaml", ".yml",
+];
 
 /// Folders that hold no code of the project.
 const LEFT_OUT: [&str; 7] =

@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unflake_detect::subset::minimal_subset;
-use unflake_engine::{Collected, Interrupt};
+use unflake_engine::{Collected, Interrupt, Limits};
 use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIndex, Verdict};
 use unflake_pytest::{
-    Changed, Limits, MendError, Project, Proposal, Proposals, ProposedFile, Wrong, WrongState,
-    propose,
+    Changed, MendError, Project, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose,
 };
 use unflake_report::{Exhibit, Study};
 
+use crate::adapter::Around;
 use crate::cold::PlainRunner;
 use crate::logbook::Progress;
 use crate::plain::PythonRunner;
@@ -131,8 +131,9 @@ pub fn fix(
         fix.reasons.push(reason);
         return Ok(fix);
     }
-    let times = (start_time, limits.test_timeout);
-    let runner = PythonRunner::new(project, &collected, interrupt, times);
+    let test_timeout = limits.test_timeout;
+    let around = Around { collected: &collected, interrupt, start_time, test_timeout };
+    let runner = PythonRunner::new(project, around);
     let (suite, finding) = (fix.study.suite.clone(), &exhibit.finding);
     let trial = Trial { runner, suite: &suite, finding, untouched: OnceCell::new() };
     let wrong = wrong(&exhibit, &suite, project, &collected);

@@ -3,6 +3,7 @@
 //! An analysis asks, a [`World`](drive::World) answers: the engine for real projects, the simulator
 //! in tests. What was answered in an earlier, interrupted campaign is recalled, not run again.
 
+pub mod adapter;
 mod analysis;
 mod baseline;
 pub mod begin;
@@ -13,6 +14,7 @@ pub mod drive;
 mod fingerprint;
 pub mod fix;
 pub mod history;
+pub mod java;
 pub mod logbook;
 pub mod place;
 mod plain;

@@ -13,8 +13,16 @@ use std::path::{Path, PathBuf};
 use unflake_store::digest;
 
 /// Files and folders that stand at the top of a project.
-const MARKS: [&str; 7] =
-    ["unflake.toml", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py", ".git"];
+const MARKS: [&str; 8] = [
+    "unflake.toml",
+    "pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+    "setup.py",
+    "mvnw",
+    ".git",
+];
 
 /// Characters of a folder's name that are kept.
 const SLUG_CHARS_MAX: usize = 32;

@@ -7,6 +7,7 @@ use unflake_engine::{Collected, Interrupt};
 use unflake_model::{OutcomeKind, TestId};
 use unflake_pytest::{Changed, Invocation, Plain, PlainEnding, PlainError, PlainRun, Project};
 
+use crate::adapter::Around;
 use crate::causes::with_causes;
 use crate::cold::PlainRunner;
 
@@ -28,13 +29,9 @@ pub(crate) struct PythonRunner<'a> {
 }
 
 impl<'a> PythonRunner<'a> {
-    /// Of the work tree as it is, with how long it takes to start and one test may take.
-    pub(crate) fn new(
-        project: &'a Project,
-        collected: &'a Collected,
-        interrupt: &'a Interrupt,
-        (start_time, test_timeout): (Duration, Duration),
-    ) -> Self {
+    /// Of the work tree as it is.
+    pub(crate) fn new(project: &'a Project, around: Around<'a>) -> Self {
+        let Around { collected, interrupt, start_time, test_timeout } = around;
         Self { project, collected, interrupt, start_time, test_timeout, changed: &[] }
     }
 

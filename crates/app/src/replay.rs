@@ -8,12 +8,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unflake_engine::{Interrupt, Level};
+use unflake_engine::{Interrupt, Level, Limits};
 use unflake_model::{
     Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
 };
-use unflake_pytest::{Limits, Project};
+use unflake_pytest::Project;
 
+use crate::adapter::Around;
 use crate::cold::PlainRunner;
 use crate::history::{PastRun, RunName};
 use crate::logbook::Progress;
@@ -149,7 +150,10 @@ pub fn replay(
     let engine = start(project, limits, interrupt)?;
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
-    let runner = PythonRunner::new(project, &collected, interrupt, (start_time, test_timeout));
+    let runner = PythonRunner::new(
+        project,
+        Around { collected: &collected, interrupt, start_time, test_timeout },
+    );
     let experiment = translated(run, &engine.suite(|_| Duration::ZERO))?;
     let is_once = experiment.repetition == Repetition::Once;
     let ids: Vec<&TestId> =

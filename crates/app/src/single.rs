@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use unflake_engine::Interrupt;
+use unflake_engine::{Interrupt, Limits};
 use unflake_model::random::Random;
 use unflake_model::{
     Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, Tally, TestId,
     TestIndex, Verdict,
 };
-use unflake_pytest::{Limits, Project};
 use unflake_report::{Failure, Origin, Record, Warning};
 
+use crate::adapter::Adapter;
 use crate::begin::{Comparison, Keep, Setting};
 use crate::drive::{Answer, Source, Watcher as _};
 use crate::history::History;
@@ -127,7 +127,7 @@ pub struct Known {
 /// Runs the suite once.
 pub fn single(
     request: &SingleRequest,
-    project: &Project,
+    project: &dyn Adapter,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use unflake_detect::explain::Depth;
-use unflake_engine::{Collected, Engine, Interrupt, StartError};
+use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
 use unflake_model::{Budget, Finding, Suite, TestId, TestIndex};
-use unflake_pytest::{Limits, Project};
 use unflake_report::{
     Confirmation, Ended, Exhibit, NotCollected, Origin, Record, State, Study, Warning,
 };
 use unflake_stats::rate::Rate;
 
+use crate::adapter::{Adapter, Around};
 use crate::analysis::{Analysis, Found};
 use crate::baseline::refused;
 use crate::begin::{Beginning, Comparison, Keep, Setting, Unfinished};
@@ -21,7 +21,6 @@ use crate::cold::{self, PlainRunner};
 use crate::drive::Finish;
 use crate::history::similar;
 use crate::logbook::{Logbook, Progress};
-use crate::plain::PythonRunner;
 use crate::record::Recorder;
 use crate::state::shared_state;
 use crate::world::{EngineWorld, Stopped, WorldError};
@@ -85,7 +84,7 @@ pub enum StudyError {
 /// all tests only if that denies it: most questions are answered before all tests are run once.
 pub fn study(
     request: &Request,
-    project: &Project,
+    project: &dyn Adapter,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -106,7 +105,7 @@ pub(crate) struct Looked {
 /// The same as [`study`], with more to go on.
 pub(crate) fn look(
     request: &Request,
-    project: &Project,
+    project: &dyn Adapter,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -133,7 +132,7 @@ pub(crate) fn look(
 
 /// Where to look, and how.
 struct Place<'a> {
-    project: &'a Project,
+    project: &'a dyn Adapter,
     limits: &'a Limits,
     interrupt: &'a Interrupt,
     /// Becomes true when the time is up.
@@ -153,15 +152,17 @@ fn study_in(
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
     let start_time = begun.elapsed();
-    let times = (start_time, limits.test_timeout);
-    let runner = PythonRunner::new(project, &collected, interrupt, times);
+    let test_timeout = limits.test_timeout;
+    let runner =
+        project.plain(Around { collected: &collected, interrupt, start_time, test_timeout });
+    let runner = &*runner;
     let mut world = EngineWorld::new(engine, limits.jobs);
 
     if comparison == Comparison::First {
         progress.stage("running the tests as they are, with isolation and without");
     }
     let setting = Setting { comparison, ..request.setting(project, limits, &collected) };
-    let beginning = setting.begin(&mut world, &runner);
+    let beginning = setting.begin(&mut world, runner);
     let beginning = beginning
         .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
     warnings.extend(beginning.warnings);
@@ -186,15 +187,15 @@ fn study_in(
     let ended = how_it_ended(finish, found.ended, is_late);
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let tried = try_findings(&mut world, &suite, &found, &runner);
-    let (exhibits, not_tried) = exhibits(&suite, &found, &records, &runner, tried);
+    let tried = try_findings(&mut world, &suite, &found, runner);
+    let (exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
     for warning in not_tried {
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }
     }
     let is_quick = comparison == Comparison::IfDenied;
-    let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, &runner));
+    let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
     warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
     warnings.extend(recorder.take_trouble());
     let mut study = Study {
@@ -216,7 +217,7 @@ fn study_in(
     };
     recorder.finish(&study);
     study.warnings.extend(recorder.take_trouble());
-    Ok(Looked { study, collected, start_time, is_denied })
+    Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
 }
 
 fn how_it_ended(finish: Finish, by_itself: Ended, is_late: Option<&AtomicBool>) -> Ended {
@@ -231,11 +232,11 @@ fn how_it_ended(finish: Finish, by_itself: Ended, is_late: Option<&AtomicBool>) 
 
 /// Collects the tests, of which there must be some.
 pub(crate) fn start(
-    project: &Project,
+    project: &dyn Adapter,
     limits: &Limits,
     interrupt: &Interrupt,
 ) -> Result<Engine, StudyError> {
-    let engine = Engine::start(project.launch(limits.clone()), interrupt)?;
+    let engine = Engine::start(project.launch(limits), interrupt)?;
     let is_empty = engine.collected().tests.len() == engine.set_aside().len();
     if is_empty { Err(StudyError::NoTests) } else { Ok(engine) }
 }
@@ -243,7 +244,7 @@ pub(crate) fn start(
 impl Request {
     fn setting<'a>(
         &'a self,
-        project: &'a Project,
+        project: &'a dyn Adapter,
         limits: &'a Limits,
         collected: &'a Collected,
     ) -> Setting<'a> {

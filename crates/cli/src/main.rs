@@ -11,6 +11,7 @@ mod commands;
 mod config;
 mod exit;
 mod history_args;
+mod java;
 mod orders_file;
 mod printer;
 mod progress;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use unflake_app::causes::with_causes;
 use unflake_app::study::StudyError;
-use unflake_engine::{Interrupt, Level, Start};
+use unflake_engine::{Interrupt, Level, Limits, Start};
 use unflake_model::TestId;
-use unflake_pytest::{Interpreter, Limits, Project, Runner, Surroundings};
+use unflake_pytest::{Interpreter, Project, Runner, Surroundings};
 
 use crate::exit::{self, Failure};
 use crate::study_args::IsolationArg;
@@ -25,7 +25,7 @@ pub(crate) fn here() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The project in a folder.
+/// The Python project in a folder.
 pub(crate) fn project(
     current_dir: PathBuf,
     python: Option<OsString>,

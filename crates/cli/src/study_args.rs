@@ -71,6 +71,10 @@ pub(crate) struct StudyArgs {
 /// Options of all commands that look into tests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LookArgs {
+    /// Who runs the tests
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub runner: RunnerArg,
+
     /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
@@ -113,6 +117,19 @@ pub(crate) struct LookArgs {
     /// Options for the runner, after `--`
     #[arg(last = true, value_name = "OPTIONS")]
     pub options: Vec<OsString>,
+}
+
+/// Who runs the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunnerArg {
+    /// JUnit where there is a pom.xml and nothing of Python's, else pytest, else unittest
+    Auto,
+    /// pytest
+    Pytest,
+    /// unittest, of Python's library
+    Unittest,
+    /// JUnit 4 or 5, in a project that Maven builds
+    Junit,
 }
 
 /// How much to find out.

@@ -2,6 +2,9 @@
 //!
 //! First come, first served, as long as there is room; but a run under which an agent has died
 //! runs alone.
+//!
+//! Where runs are not forked, each takes an agent that was started while others were running: a
+//! virtual machine, or a suite that takes long to collect, then costs no waiting.
 
 use std::io;
 
@@ -16,6 +19,9 @@ use crate::event::Event;
 use crate::inbox::AgentId;
 use crate::running::{Limits, Running};
 
+/// After so many that did not come up, agents are started when they are needed, and not before.
+const SPARES_FAILED_MAX: usize = 3;
+
 impl Engine {
     /// Starts what there is room for.
     pub(crate) fn dispatch(&mut self) -> Result<(), EngineError> {
@@ -27,16 +33,20 @@ impl Engine {
                 break;
             }
             let is_cold = self.why_cold().is_some();
-            let server = self.server.filter(|id| self.agents.get(id).is_some_and(Agent::is_ready));
+            let is_ready = |id: &AgentId| self.agents.get(id).is_some_and(Agent::is_ready);
+            let server = self.server.into_iter().chain(self.spares.iter().copied()).find(is_ready);
             match (server, is_cold) {
                 (Some(server), _) => {
                     let Some(next) = self.waiting.pop_front() else { break };
                     if is_cold {
-                        // The one that has collected can make one run.
-                        self.server = None;
+                        // It can make one run.
+                        self.server = self.server.filter(|id| *id != server);
+                        self.spares.retain(|id| *id != server);
                     }
                     self.begin(server, next)?;
                 }
+                // One is on its way.
+                (None, true) if n_running < self.spares.len() => break,
                 (None, true) => {
                     let Some(next) = self.waiting.pop_front() else { break };
                     self.begin_cold(next)?;
@@ -44,7 +54,25 @@ impl Engine {
                 (None, false) => break,
             }
         }
+        self.start_spares();
         Ok(())
+    }
+
+    /// Starts agents ahead, as many as there may be runs at once, while there is something to run.
+    fn start_spares(&mut self) {
+        let is_busy = !self.running.is_empty() || !self.waiting.is_empty();
+        if self.why_cold().is_none() || !is_busy {
+            return;
+        }
+        while self.spares.len() < self.launch.jobs.max(1)
+            && self.n_spares_failed < SPARES_FAILED_MAX
+        {
+            match self.spawn(Purpose::Serve) {
+                Ok(id) => self.spares.push(id),
+                // What the matter is will be told when a run needs one.
+                Err(_) => self.n_spares_failed += 1,
+            }
+        }
     }
 
     pub(crate) fn n_cold_starting(&self) -> usize {

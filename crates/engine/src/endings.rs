@@ -100,6 +100,10 @@ impl Engine {
     /// Ends an agent and everything it has started.
     pub(crate) fn remove_agent(&mut self, id: AgentId) -> Option<Agent> {
         let mut agent = self.agents.remove(&id)?;
+        if self.spares.contains(&id) {
+            self.spares.retain(|spare| *spare != id);
+            self.n_spares_failed += 1;
+        }
         self.dismiss_if_forgotten(id);
         if self.server == Some(id) {
             self.server = None;

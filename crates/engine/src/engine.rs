@@ -64,6 +64,9 @@ pub struct Engine {
     pub(crate) roster: Roster,
     /// The agent that runs are forked from.
     pub(crate) server: Option<AgentId>,
+    /// Agents that were started ahead of the runs they will make, where runs are not forked.
+    pub(crate) spares: Vec<AgentId>,
+    pub(crate) n_spares_failed: usize,
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) watching: BTreeMap<RunId, Watching>,
     pub(crate) running: BTreeMap<Ticket, Running>,
@@ -107,6 +110,8 @@ impl Engine {
             collected: None,
             roster: Roster::default(),
             server: None,
+            spares: Vec::new(),
+            n_spares_failed: 0,
             waiting: VecDeque::new(),
             watching: BTreeMap::new(),
             running: BTreeMap::new(),

@@ -27,6 +27,23 @@ pub enum Start {
     Cold,
 }
 
+/// How much, how long, and how well apart.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How a run begins.
+    pub start: Start,
+    /// Which levels of isolation to ask for.
+    pub isolation: Vec<Level>,
+    /// How long collecting may take.
+    pub start_timeout: Duration,
+    /// How long one attempt may take.
+    pub test_timeout: Duration,
+    /// How long a run may take.
+    pub run_timeout: Option<Duration>,
+    /// How many runs there may be at once.
+    pub jobs: usize,
+}
+
 /// Whom to start, and within which limits.
 ///
 /// The command is `program flags… <entry> <socket> <token> runner…`.

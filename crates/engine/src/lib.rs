@@ -51,7 +51,7 @@ pub use engine::Engine;
 pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
 pub use event::{Ending, Event, Failure, Isolation, Watching};
 pub use interrupt::Interrupt;
-pub use launch::{AgentFiles, GRACE, Launch, Start};
+pub use launch::{AgentFiles, GRACE, Launch, Limits, Start};
 pub use roster::SetAside;
 pub use unflake_wire::{
     Change, Collected, CollectedTest, CollectionError, Level, NotRestored, Refused, Restore,

@@ -258,6 +258,18 @@ impl Module {
         format!("cd {} && {line}", shell::quote(&self.current_dir.display().to_string()))
     }
 
+    /// The same, as it is run.
+    pub(crate) fn launcher_line(&self, ids: &[&str]) -> CommandLine {
+        let mut file = OsString::from("@");
+        file.push(self.home.join(ARGUMENTS));
+        CommandLine {
+            program: self.java.clone(),
+            arguments: [file].into_iter().chain(ids.iter().map(OsString::from)).collect(),
+            current_dir: self.current_dir.clone(),
+            env: self.changes_of_env(),
+        }
+    }
+
     fn changes_of_env(&self) -> Vec<(OsString, Option<OsString>)> {
         self.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
     }

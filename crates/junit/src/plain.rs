@@ -19,9 +19,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use unflake_engine::process::{Exit, Finished, FinishedWhy};
+use unflake_engine::process::{Exit, Finished, FinishedWhy, run_to_end};
 use unflake_engine::{Interrupt, private_folder};
-use unflake_model::Outcome;
+use unflake_model::{Outcome, OutcomeKind};
 
 use crate::module::Prepared;
 use crate::project::Project;
@@ -129,6 +129,24 @@ impl Plain<'_> {
         interrupt: &Interrupt,
     ) -> Option<Result<PlainRun, PlainError>> {
         Some(self.run(ids, self.expressed(ids)?, interrupt))
+    }
+
+    /// Runs these tests in this order, of which one may come twice, with our own launcher, in a
+    /// process of its own: how each ended last.
+    pub fn run_launched(
+        &self,
+        ids: &[&str],
+        interrupt: &Interrupt,
+    ) -> Result<BTreeMap<String, OutcomeKind>, PlainError> {
+        let line = self.prepared.module.launcher_line(ids);
+        let start = |source| PlainError::Start { program: line.program.clone(), source };
+        let finished = run_to_end(&line, self.time_max, interrupt).map_err(start)?;
+        let said = finished.stdout.lines().filter_map(|line| line.split_once("  "));
+        let ended = said.filter(|(_, id)| ids.contains(id)).filter_map(|(word, id)| {
+            let kind = OutcomeKind::ALL.into_iter().find(|kind| kind.as_str() == word)?;
+            Some((id.to_owned(), kind))
+        });
+        Ok(ended.collect())
     }
 
     /// The command that runs these tests in this order, to be pasted in the folder of the project.

@@ -65,7 +65,7 @@ mod tests {
     fn every_file_of_the_agent_is_carried() {
         let folder =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/python/unflake_agent");
-        let mut there: Vec<String> = ["", "watch/"]
+        let mut there: Vec<String> = ["", "mend/", "watch/"]
             .iter()
             .flat_map(|inner| {
                 let entries = std::fs::read_dir(folder.join(inner)).unwrap();

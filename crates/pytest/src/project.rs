@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use unflake_engine::{Launch, Level, Start};
+use unflake_engine::{Launch, Limits};
 
 use crate::agent_files::agent_files;
 use crate::interpreter::Interpreter;
@@ -46,23 +45,6 @@ pub struct Project {
     pub options: Vec<OsString>,
     /// Changes to our own environment: set, or with `None` removed.
     pub env: Vec<(OsString, Option<OsString>)>,
-}
-
-/// How much, how long, and how well apart.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// How a run begins.
-    pub start: Start,
-    /// Which levels of isolation to ask for.
-    pub isolation: Vec<Level>,
-    /// How long collecting may take.
-    pub start_timeout: Duration,
-    /// How long one attempt may take.
-    pub test_timeout: Duration,
-    /// How long a run may take.
-    pub run_timeout: Option<Duration>,
-    /// How many runs there may be at once.
-    pub jobs: usize,
 }
 
 impl Project {

@@ -28,8 +28,42 @@ const TEXT_BYTES_MAX: usize = 16 * 1024;
 
 /// The report, indented, with a line break at its end.
 pub fn render(view: &View<'_>) -> String {
-    let plain =
-        serde_json::to_string_pretty(&Report::of(view)).expect("strings and finite numbers only");
+    safe_json(&Report::of(view))
+}
+
+/// The reports about the modules of a project as one: all findings in one list, each with its
+/// module, and what else there is to say by module.
+pub fn render_modules(modules: &[(&str, View<'_>)]) -> String {
+    let mut findings = Vec::new();
+    let mut reports = Vec::new();
+    for (name, view) in modules {
+        let report = Report::of(view);
+        let named = |finding| Placed { module: name, what: finding };
+        findings.extend(report.findings.iter().map(named).map(|it| value(&it)));
+        let report = Report { findings: Vec::new(), ..report };
+        reports.push(value(&Placed { module: name, what: &report }));
+    }
+    let joined = serde_json::json!({
+        "schema": SCHEMA_VERSION, "findings": findings, "modules": reports,
+    });
+    safe_json(&joined)
+}
+
+/// Something that belongs to a module.
+#[derive(Serialize)]
+struct Placed<'a, T> {
+    module: &'a str,
+    #[serde(flatten)]
+    what: &'a T,
+}
+
+fn value(what: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(what).expect("strings and finite numbers only")
+}
+
+/// A report in which nothing is left that a terminal might obey.
+pub(crate) fn safe_json(what: &impl Serialize) -> String {
+    let plain = serde_json::to_string_pretty(what).expect("strings and finite numbers only");
     let mut text = String::with_capacity(plain.len() + 1);
     for c in plain.chars() {
         // Outside of strings there are none but the line breaks of the indentation.

@@ -11,7 +11,7 @@ use unflake_app::fix::{Fix, FixError, FixRequest, Patch, apply, fix};
 use unflake_model::TestId;
 use unflake_report::{plural, visible};
 
-use crate::commands::study::{Task, goal};
+use crate::commands::study::{Subject, Task, goal};
 use crate::exit::{self, Failure};
 use crate::progress::Line;
 use crate::running::not_run;
@@ -23,9 +23,13 @@ const SCHEMA_VERSION: u32 = 1;
 /// Looks for a change, and prints or makes it.
 pub(crate) fn run(args: &FixArgs) -> Result<u8, Failure> {
     let task = Task::about(&args.look, &args.test)?;
+    let Subject::Python(project) = &task.subject else {
+        let message = "changes of test files can be thought of for pytest only so far";
+        return Err(Failure::input(message, "`unflake why` says on what the test depends"));
+    };
     let mut line = Line::new(goal(&task.request, &args.look));
     let request = FixRequest { study: &task.request, all: args.all };
-    let fixed = fix(request, &task.project, &task.limits, &task.interrupt, &mut line);
+    let fixed = fix(request, project, &task.limits, &task.interrupt, &mut line);
     line.clear();
     let fixed = fixed.map_err(|error| match error {
         FixError::Study(error) => not_run(&error),

@@ -3,20 +3,26 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write as _};
 
+use unflake_app::adapter::Adapter;
+use unflake_app::java::JavaModule;
 use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
-use unflake_engine::Interrupt;
+use unflake_engine::{Interrupt, Limits};
+use unflake_junit::Prepared;
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_pytest::{Limits, Project};
+use unflake_pytest::{Project, Runner};
 use unflake_report::{Colour, Layout, Study, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
 use crate::exit::{self, Failure};
+use crate::java::{self, Built};
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
 use crate::store_args::command_line;
-use crate::study_args::{DepthArg, DetectArgs, LookArgs, StudyArgs, StudyFormat, WhyArgs};
+use crate::study_args::{
+    DepthArg, DetectArgs, LookArgs, RunnerArg, StudyArgs, StudyFormat, WhyArgs,
+};
 
 /// Prose is wrapped at this width where the terminal does not say.
 pub(crate) const WIDTH: usize = 100;
@@ -35,18 +41,70 @@ pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
 }
 
 fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
-    let mut line = Line::new(goal(&task.request, &args.look));
-    let studied = study(&task.request, &task.project, &task.limits, &task.interrupt, &mut line);
-    line.clear();
-    let found = studied.map_err(|error| not_run(&error))?;
-    show(&found, if args.json { StudyFormat::Json } else { args.format }, shape)?;
-    Ok(code(&found))
+    let format = if args.json { StudyFormat::Json } else { args.format };
+    let look = |subject: &dyn Adapter| {
+        let mut line = Line::new(goal(&task.request, &args.look));
+        let studied = study(&task.request, subject, &task.limits, &task.interrupt, &mut line);
+        line.clear();
+        studied.map_err(|error| not_run(&error))
+    };
+    match &task.subject {
+        Subject::Python(project) => {
+            let found = look(project)?;
+            show(&found, format, shape)?;
+            Ok(code(&found))
+        }
+        Subject::Java(Built { project, modules }) => {
+            let mut found = Vec::new();
+            for prepared in in_question(&task.request.question, modules)? {
+                let study = look(&JavaModule { project, prepared })?;
+                found.push((prepared.module.name.clone(), study));
+            }
+            show_modules(&found, format, shape)?;
+            Ok(found.iter().map(|(_, study)| code(study)).reduce(worse).unwrap_or(exit::SUCCESS))
+        }
+    }
+}
+
+/// Something found is worse than something not decided.
+fn worse(one: u8, other: u8) -> u8 {
+    let rank = |code| [exit::SUCCESS, exit::UNDECIDED, exit::FOUND].iter().position(|c| *c == code);
+    if rank(one) < rank(other) { other } else { one }
+}
+
+/// The modules that a question is about.
+fn in_question<'m>(
+    question: &Question,
+    modules: &'m [Prepared],
+) -> Result<Vec<&'m Prepared>, Failure> {
+    let Question::Test(id) = question else { return Ok(modules.iter().collect()) };
+    let has_it = |module: &&Prepared| module.ids().any(|known| known == id.as_str());
+    if let Some(module) = modules.iter().find(has_it) {
+        return Ok(vec![module]);
+    }
+    let ids = modules.iter().flat_map(Prepared::ids);
+    let similar: Vec<&str> = ids.filter(|known| known.ends_with(id.as_str())).take(3).collect();
+    let hint = if similar.is_empty() {
+        "give a test as package.Class#method".to_owned()
+    } else {
+        format!("did you mean {}?", similar.join(" or "))
+    };
+    let message = format!("test `{id}` was not collected");
+    Err(Failure::NotRun { message, hint: Some(hint) })
+}
+
+/// What is looked into.
+pub(crate) enum Subject {
+    /// A Python project.
+    Python(Project),
+    /// The modules of a Java project.
+    Java(Built),
 }
 
 /// Everything that looking into tests needs.
 pub(crate) struct Task {
     pub(crate) request: Request,
-    pub(crate) project: Project,
+    pub(crate) subject: Subject,
     pub(crate) limits: Limits,
     pub(crate) interrupt: Interrupt,
 }
@@ -75,11 +133,13 @@ impl Task {
             keep: args.keep.keep()?,
             command: command_line(),
         };
-        let project = project(here()?, args.python.clone(), paths, args.options.clone())?;
-        let limits = limits(levels(args.isolation), args.timeout, jobs);
         let interrupt = Interrupt::default();
         stop_on_ctrl_c(&interrupt);
-        Ok(Self { request, project, limits, interrupt })
+        let subject = subject(args, paths, &interrupt)?;
+        // A virtual machine cannot be put apart once it runs.
+        let is_java = matches!(subject, Subject::Java(_));
+        let levels = if is_java { Vec::new() } else { levels(args.isolation) };
+        Ok(Self { request, subject, limits: limits(levels, args.timeout, jobs), interrupt })
     }
 
     /// About one test.
@@ -90,6 +150,33 @@ impl Task {
         let all = Rate::new(1.0).expect("a rate");
         Self::new(args, Vec::new(), Question::Test(id), all)
     }
+}
+
+fn subject(
+    args: &LookArgs,
+    paths: Vec<OsString>,
+    interrupt: &Interrupt,
+) -> Result<Subject, Failure> {
+    let folder = here()?;
+    let is_java = match args.runner {
+        RunnerArg::Junit => true,
+        RunnerArg::Auto => args.python.is_none() && java::is_project(&folder),
+        RunnerArg::Pytest | RunnerArg::Unittest => false,
+    };
+    if is_java {
+        if let Some(path) = paths.first() {
+            let message = format!("`{}`: parts of a Java project cannot be named", path.display());
+            return Err(Failure::input(message, "run it in the folder of the module"));
+        }
+        return java::build(folder, args.options.clone(), interrupt).map(Subject::Java);
+    }
+    let project = project(folder, args.python.clone(), paths, args.options.clone())?;
+    let runner = match args.runner {
+        RunnerArg::Pytest => Runner::Pytest,
+        RunnerArg::Unittest => Runner::Unittest,
+        RunnerArg::Auto | RunnerArg::Junit => Runner::Auto,
+    };
+    Ok(Subject::Python(Project { runner, ..project }))
 }
 
 fn budget(args: &LookArgs, jobs: usize, confidence: Confidence) -> Result<Budget, Failure> {
@@ -139,6 +226,28 @@ impl Shape {
         let is_one = study.exhibits.len() == 1 && study.n_orders == 0;
         if is_one { Self::Test } else { Self::Suite }
     }
+}
+
+/// Prints what was found in the modules of a project.
+fn show_modules(
+    found: &[(String, Study)],
+    format: StudyFormat,
+    shape: Shape,
+) -> Result<(), Failure> {
+    if let [(_, study)] = found {
+        return show(study, format, shape);
+    }
+    if format == StudyFormat::Json {
+        let parts: Vec<_> = found.iter().map(|(name, study)| (&**name, study.view())).collect();
+        io::stdout().lock().write_all(json::render_modules(&parts).as_bytes())?;
+        return Ok(());
+    }
+    for (name, study) in found {
+        writeln!(io::stdout(), "Module {name}\n")?;
+        show(study, format, shape)?;
+        writeln!(io::stdout())?;
+    }
+    Ok(())
 }
 
 /// Prints what was found.

@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use unflake_engine::process::{CommandLine, run_to_end};
-use unflake_engine::{Ending, Engine, Event, Interrupt, Level, Start, StartError};
+use unflake_engine::{Ending, Engine, Event, Interrupt, Level, Limits, Start, StartError};
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
 };
-use unflake_pytest::{
-    Interpreter, Invocation, Limits, Plain, PlainRun, Project, Runner, Surroundings,
-};
+use unflake_pytest::{Interpreter, Invocation, Plain, PlainRun, Project, Runner, Surroundings};
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(3);

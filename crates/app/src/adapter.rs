@@ -1,0 +1,77 @@
+//! A project in whatever language, as far as a use case must know it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unflake_engine::{Collected, Interrupt, Launch, Limits};
+use unflake_pytest::Project;
+
+use crate::cold::PlainRunner;
+use crate::plain::PythonRunner;
+
+/// A project, or a part of one that has its own tests.
+pub trait Adapter: Sync {
+    /// How the engine is to start the agent.
+    fn launch(&self, limits: &Limits) -> Launch;
+
+    /// The project's own runner.
+    fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a>;
+
+    /// How the tests are called: what must be the same for two campaigns to be one.
+    fn call(&self) -> Call;
+}
+
+/// What a plain runner is told about the tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// What an agent collected.
+    pub collected: &'a Collected,
+    /// Ends it.
+    pub interrupt: &'a Interrupt,
+    /// How long it takes to start and to collect.
+    pub start_time: Duration,
+    /// How long one test may take.
+    pub test_timeout: Duration,
+}
+
+/// How tests are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// In which folder.
+    pub folder: PathBuf,
+    /// By which program.
+    pub program: OsString,
+    /// Which runner was wanted, and what its environment has of its own.
+    pub manner: String,
+    /// With which options.
+    pub options: Vec<OsString>,
+    /// Which files, folders or tests.
+    pub paths: Vec<OsString>,
+}
+
+impl Adapter for Project {
+    fn launch(&self, limits: &Limits) -> Launch {
+        self.launch(limits.clone())
+    }
+
+    fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {
+        Box::new(PythonRunner::new(self, around))
+    }
+
+    fn call(&self) -> Call {
+        let Self { interpreter, current_dir, runner, paths, options, env } = self;
+        Call {
+            folder: current_dir.clone(),
+            program: interpreter.program.clone(),
+            manner: format!("{} {env:?}", runner.as_str()),
+            options: options.clone(),
+            paths: paths.clone(),
+        }
+    }
+}
+
+/// For texts that are compared and shown.
+pub(crate) fn text(word: &OsStr) -> String {
+    word.to_string_lossy().into_owned()
+}

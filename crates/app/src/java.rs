@@ -1,0 +1,134 @@
+//! A module of a Java project, with Maven as its own runner.
+//!
+//! Maven writes its reports into the build folder, so one of its runs waits for the other. Orders
+//! that Surefire cannot be told are run by our own launcher, in a process of its own.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use unflake_engine::{Interrupt, Launch, Limits};
+use unflake_junit::{Plain, PlainEnding, PlainRun, Prepared, Project};
+use unflake_model::{OutcomeKind, TestId};
+
+use crate::adapter::{Adapter, Around, Call};
+use crate::causes::with_causes;
+use crate::cold::PlainRunner;
+
+/// How much longer than our own runs Maven may take, and what is granted anyway: it builds first.
+const PATIENCE: u32 = 3;
+const GRANTED: Duration = Duration::from_mins(2);
+
+/// A module whose tests are known.
+#[derive(Clone, Copy, Debug)]
+pub struct JavaModule<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// The module.
+    pub prepared: &'a Prepared,
+}
+
+impl Adapter for JavaModule<'_> {
+    fn launch(&self, limits: &Limits) -> Launch {
+        self.prepared.launch(unflake_junit::Limits {
+            start_timeout: limits.start_timeout,
+            test_timeout: limits.test_timeout,
+            run_timeout: limits.run_timeout,
+            jobs: limits.jobs,
+        })
+    }
+
+    fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {
+        Box::new(MavenRunner { module: *self, around, turn: Mutex::new(()) })
+    }
+
+    fn call(&self) -> Call {
+        Call {
+            folder: self.prepared.module.folder.clone(),
+            program: self.project.jdk.home.clone().into(),
+            manner: format!("maven, module {}", self.prepared.module.name),
+            options: Vec::new(),
+            paths: Vec::new(),
+        }
+    }
+}
+
+struct MavenRunner<'a> {
+    module: JavaModule<'a>,
+    around: Around<'a>,
+    turn: Mutex<()>,
+}
+
+impl MavenRunner<'_> {
+    fn plain(&self, took: Duration) -> Plain<'_> {
+        let JavaModule { project, prepared } = self.module;
+        let Around { start_time, test_timeout, .. } = self.around;
+        let time_max = (start_time + took) * PATIENCE + test_timeout + GRANTED;
+        Plain { project, prepared, time_max }
+    }
+
+    fn interrupt(&self) -> &Interrupt {
+        self.around.interrupt
+    }
+}
+
+impl PlainRunner for MavenRunner<'_> {
+    fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids: Vec<&str> = self.module.prepared.ids().collect();
+        let run = self.plain(took).run_suite(self.interrupt());
+        outcomes(&ids, run.map_err(|error| with_causes(&error))?)
+    }
+
+    fn run(
+        &self,
+        tests: &[&TestId],
+        took: Duration,
+    ) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
+        let plain = self.plain(took);
+        match plain.run_order(&ids, self.interrupt()) {
+            Some(Ok(run)) if run.is_in_order => outcomes(&ids, run),
+            Some(Err(error)) => Err(with_causes(&error)),
+            // Surefire cannot be told, or did not do as it was told.
+            Some(Ok(_)) | None => launched(&plain, &ids, self.interrupt()),
+        }
+    }
+
+    fn command(&self, tests: &[&TestId]) -> Option<String> {
+        let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
+        Some(self.plain(Duration::ZERO).command(&ids))
+    }
+
+    fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
+        let ids = [test.as_str(), test.as_str()];
+        let ended = launched(&self.plain(took), &ids, self.interrupt())?;
+        Ok(ended.get(test).copied())
+    }
+
+    fn command_twice(&self, test: &TestId) -> Option<String> {
+        Some(self.plain(Duration::ZERO).command(&[test.as_str(), test.as_str()]))
+    }
+}
+
+fn launched(
+    plain: &Plain<'_>,
+    ids: &[&str],
+    interrupt: &Interrupt,
+) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    let ended = plain.run_launched(ids, interrupt).map_err(|error| with_causes(&error))?;
+    Ok(ended.into_iter().filter_map(|(id, kind)| Some((id.parse().ok()?, kind))).collect())
+}
+
+fn outcomes(ids: &[&str], run: PlainRun) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    let seconds = run.duration.as_secs_f64();
+    match run.ending {
+        PlainEnding::Complete => (),
+        PlainEnding::Died(exit) => return Err(format!("the build failed: {exit}")),
+        PlainEnding::TimedOut => return Err(format!("it was stopped after {seconds:.0} s")),
+        PlainEnding::Interrupted => return Err("it was interrupted".to_owned()),
+    }
+    let named = ids.iter().zip(run.tests);
+    Ok(named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect())
+}

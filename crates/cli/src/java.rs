@@ -1,0 +1,93 @@
+//! A Java project: whether there is one, and the modules whose tests are looked into.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use unflake_app::causes::with_causes;
+use unflake_engine::Interrupt;
+use unflake_junit::{Prepared, Project, ProjectError, Surroundings};
+
+use crate::exit::{self, Failure};
+
+/// How long the build may take.
+const BUILD_MAX: Duration = Duration::from_mins(30);
+
+/// How long collecting the tests of a module may take.
+const COLLECT_MAX: Duration = Duration::from_mins(10);
+
+/// Files by which a build is known, and files by which Python is.
+const BUILDS: [&str; 3] = ["pom.xml", "build.gradle", "build.gradle.kts"];
+const OF_PYTHON: [&str; 5] = ["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py"];
+
+/// Whether a folder is a Java project and nothing else.
+pub(crate) fn is_project(folder: &Path) -> bool {
+    let has = |names: &[&str]| names.iter().any(|name| folder.join(name).is_file());
+    has(&BUILDS) && !has(&OF_PYTHON)
+}
+
+/// A project that was built, and its modules with tests.
+pub(crate) struct Built {
+    pub(crate) project: Project,
+    pub(crate) modules: Vec<Prepared>,
+}
+
+/// Builds the project in a folder, and collects the tests of its modules. What cannot be built or
+/// collected is said, and the rest goes on.
+pub(crate) fn build(
+    folder: PathBuf,
+    options: Vec<OsString>,
+    interrupt: &Interrupt,
+) -> Result<Built, Failure> {
+    let around = Surroundings { folder, options, cache: cache()?, build_time_max: BUILD_MAX };
+    let project = Project::find(&around, interrupt).map_err(|error| failure(&error))?;
+    let mut complaints: Vec<String> = Vec::new();
+    for left_out in &project.left_out {
+        complaints.push(format!("module `{}` is left out: {}", left_out.module, left_out.why));
+    }
+    let mut modules = Vec::new();
+    for module in &project.modules {
+        complaints.extend(module.notes.iter().map(|note| format!("{}: {note}", module.name)));
+        match module.prepare(COLLECT_MAX, interrupt) {
+            Ok(prepared) => modules.push(prepared),
+            Err(error) => complaints.push(with_causes(&error)),
+        }
+    }
+    for complaint in &complaints {
+        exit::note(&format!("note: {}\n", unflake_report::visible(complaint)));
+    }
+    if modules.is_empty() {
+        let message = "no tests were collected".to_owned();
+        return Err(Failure::NotRun { message, hint: Some("see the notes above".to_owned()) });
+    }
+    Ok(Built { project, modules })
+}
+
+fn failure(error: &ProjectError) -> Failure {
+    let mut message = with_causes(error);
+    if let ProjectError::NoTests { left_out, log } = error {
+        let named = left_out.iter();
+        message.extend(named.map(|it| format!("\n  module `{}`: {}", it.module, it.why)));
+        message.push_str(&exit::indented(log));
+    }
+    Failure::NotRun { message, hint: error.hint().map(str::to_owned) }
+}
+
+/// A folder of ours, for what is made once.
+fn cache() -> Result<PathBuf, Failure> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let Some(base) = base else {
+        return Err(Failure::input("there is no folder for what is compiled", "set HOME"));
+    };
+    let folder = base.join("unflake").join("java");
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| Failure::NotRun {
+        message: format!("cannot make the folder `{}`: {error}", folder.display()),
+        hint: Some("let XDG_CACHE_HOME name another".to_owned()),
+    })?;
+    Ok(folder)
+}

@@ -1,0 +1,72 @@
+//! The program on a Java project, as a user runs it. Needs a JDK and Maven.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+/// The fixture of the adapter: modules with JUnit 4, with JUnit 5, and one that does not compile.
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../junit/tests/projects/shop");
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+fn unflake(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(arguments).args(["--no-store", "--json"]).current_dir(folder);
+    command.output().unwrap()
+}
+
+#[test]
+fn a_victim_is_explained_and_maven_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let victim = "com.acme.AmountTest#isShownInEuro";
+    let ran = unflake(folder.path(), &["why", victim]);
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("module `broken` is left out"), "{stderr}");
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let finding = &report["findings"][0];
+    assert_eq!(finding["test"], victim);
+    assert_eq!(finding["verdict"], "od-victim");
+    let polluter = "com.acme.CheckoutTest#paysInDollars";
+    assert_eq!(finding["polluters"], json!([[polluter]]));
+    let cleaners =
+        json!([{"polluters": [polluter], "cleaners": ["com.acme.SettingsTest#areReset"]}]);
+    assert_eq!(finding["cleaners"], cleaners);
+    assert_eq!(finding["confirmed"], true);
+    let command = finding["reproduce"][0].as_str().unwrap();
+    assert!(command.starts_with("mvn test ") && command.contains(victim), "{command}");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("build.gradle"), "").unwrap();
+    let ran = unflake(folder.path(), &["detect"]);
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("is a Gradle project, which is not supported yet"), "{stderr}");
+    let ran = unflake(folder.path(), &["detect", "--runner", "junit", "some/Test"]);
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("`some/Test`: parts of a Java project cannot be named"), "{stderr}");
+}
