@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write as _};
+use std::time::Duration;
 
 use unflake_app::adapter::Adapter;
 use unflake_app::java::JavaModule;
@@ -123,19 +124,25 @@ impl Task {
         if jobs == 0 {
             return Err(Failure::input("--jobs: `0` runs at once is none", "give 1 or more"));
         }
-        let request = Request {
-            question,
-            depth: depth(args.depth),
-            budget: budget(args, jobs, confidence)?,
-            flake_rate_min,
-            seed: args.seed,
-            wall_max: args.time.map(|time| time + time / 10),
-            keep: args.keep.keep()?,
-            command: command_line(),
-        };
         let interrupt = Interrupt::default();
         stop_on_ctrl_c(&interrupt);
         let subject = subject(args, paths, &interrupt)?;
+        // The time is for all modules together.
+        let n_parts = match (&subject, &question) {
+            (Subject::Java(built), Question::Suite) => built.modules.len(),
+            _ => 1,
+        };
+        let time = args.time.map(|time| time / u32::try_from(n_parts).unwrap_or(u32::MAX));
+        let request = Request {
+            question,
+            depth: depth(args.depth),
+            budget: budget(args.runs, time, jobs, confidence)?,
+            flake_rate_min,
+            seed: args.seed,
+            wall_max: time.map(|time| time + time / 10),
+            keep: args.keep.keep()?,
+            command: command_line(),
+        };
         // A virtual machine cannot be put apart once it runs.
         let is_java = matches!(subject, Subject::Java(_));
         let levels = if is_java { Vec::new() } else { levels(args.isolation) };
@@ -179,16 +186,21 @@ fn subject(
     Ok(Subject::Python(Project { runner, ..project }))
 }
 
-fn budget(args: &LookArgs, jobs: usize, confidence: Confidence) -> Result<Budget, Failure> {
+fn budget(
+    runs: Option<u64>,
+    time: Option<Duration>,
+    jobs: usize,
+    confidence: Confidence,
+) -> Result<Budget, Failure> {
     let bad = |option: &str| {
         let option = option.to_owned();
         move |error| Failure::input(format!("{option}: {error}"), "leave it out for no limit")
     };
     let mut budget = Budget::unlimited(confidence);
-    if let Some(runs) = args.runs {
+    if let Some(runs) = runs {
         budget = budget.with_runs(runs).map_err(bad("--runs"))?;
     }
-    if let Some(time) = args.time {
+    if let Some(time) = time {
         let workers = u32::try_from(jobs).unwrap_or(u32::MAX);
         budget = budget.with_time(time * workers).map_err(bad("--time"))?;
     }
