@@ -87,11 +87,12 @@ pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
 fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
     let ledger = lab.ledger();
     let record = ledger.of(target);
-    let after = |universe: &Vec<TestIndex>| ledger.tally_after(universe, target);
+    let arranged = |tests: &[TestIndex]| lab.suite().arranged(tests, target);
+    let after = |tests: &Vec<TestIndex>| ledger.tally_after(&arranged(tests), target);
     let facts = Facts {
         alone: ledger.tally_after(&[], target),
         contexts: ledger.tallies(target),
-        group: notes.roles.groups.first().map(|group| ledger.tally_after(group, target)),
+        group: notes.roles.groups.first().map(after),
         after_all: universes(lab, target, &BTreeSet::new()).iter().map(after).collect(),
         group_confirmed: notes.confirmed,
         difference: notes.difference,
@@ -195,7 +196,7 @@ async fn first_group(
 /// because failures may come in bursts: runs made one after the other then agree with each other
 /// and prove nothing, while a burst that catches both kinds of run contradicts itself.
 pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
-    let order = order_of(group, oracle.target());
+    let order = order_of(&oracle.arranged(group), oracle.target());
     let alone = order_of(&[], oracle.target());
     for _ in 0..ALONE_CONFIRMED / N_AT_ONCE {
         let runs = (0..N_AT_ONCE).flat_map(|_| [&order, &alone, &order]);
@@ -325,7 +326,7 @@ async fn noisy(lab: &Lab, target: TestIndex, depth: Depth, notes: &mut Notes) ->
     let Some(group) = minimal_group(&oracle, &influence.prefix).await? else {
         return Ok(());
     };
-    let mut pairs = vec![Pairs::new(lab, target, group.clone())];
+    let mut pairs = vec![Pairs::new(lab, target, &group)];
     if first_influence(&mut pairs, GROUP_CONFIRMED).await?.is_none() {
         return Ok(());
     }
@@ -340,7 +341,7 @@ async fn find_influence(lab: &Lab, target: TestIndex) -> Result<Option<Influence
     let mut prefixes = Vec::from(universes(lab, target, &BTreeSet::new()));
     let seen = lab.ledger().shortest_prefix(target, Evidence::Fail);
     prefixes.extend(seen.filter(|prefix| !prefix.is_empty()));
-    let mut all: Vec<Pairs> = prefixes.into_iter().map(|p| Pairs::new(lab, target, p)).collect();
+    let mut all: Vec<Pairs> = prefixes.iter().map(|p| Pairs::new(lab, target, p)).collect();
     first_influence(&mut all, PAIRS_MIN).await
 }
 

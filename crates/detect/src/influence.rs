@@ -37,11 +37,11 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    pub(crate) fn new(lab: &Lab, target: TestIndex, prefix: Vec<TestIndex>) -> Self {
+    pub(crate) fn new(lab: &Lab, target: TestIndex, prefix: &[TestIndex]) -> Self {
         Self {
             lab: lab.clone(),
             target,
-            prefix,
+            prefix: lab.suite().arranged(prefix, target),
             n_asked: 0,
             alone: Tally::default(),
             after: Tally::default(),

@@ -98,6 +98,11 @@ impl Oracle {
         &self.lab
     }
 
+    /// Tests to be run before the target, in an order that the runner knows.
+    pub(crate) fn arranged(&self, prefix: &[TestIndex]) -> Vec<TestIndex> {
+        self.lab.suite().arranged(prefix, self.target)
+    }
+
     /// Whether the target is taken for deterministic, so that every run is proof.
     pub fn is_deterministic(&self) -> bool {
         matches!(self.manner, Manner::Deterministic { .. })
@@ -119,6 +124,7 @@ impl Oracle {
 
     /// Like [`Oracle::ask`], with at least this many runs behind the answer.
     pub async fn ask_at_least(&self, prefix: &[TestIndex], n: u64) -> Result<Answer, Stop> {
+        let prefix = &self.arranged(prefix);
         let number = self.n_questions.get() + 1;
         self.n_questions.set(number);
         self.lab.count_question();

@@ -49,7 +49,7 @@ pub async fn minimal_group(oracle: &Oracle, prefix: &[TestIndex]) -> Result<Opti
         kept.push(rest[start]);
         rest = &rest[start + 1..];
     }
-    let group = without_needless(oracle, kept).await?;
+    let group = oracle.arranged(&without_needless(oracle, kept).await?);
     in_original_order(oracle, group).await.map(Some)
 }
 

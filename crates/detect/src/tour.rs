@@ -85,6 +85,10 @@ pub(crate) async fn search_by_tours(
     depth: Depth,
     roles: &mut Roles,
 ) -> Result<Toured, Stop> {
+    if oracle.lab().suite().keeps_classes() {
+        // The target stands between tests of all classes on a tour.
+        return Ok(Toured::NotMade);
+    }
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), &BTreeSet::new());
     let Some(stride) = stride(oracle, &forwards) else {
         return Ok(Toured::NotMade);

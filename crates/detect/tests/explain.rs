@@ -11,10 +11,15 @@ mod common;
 mod truth;
 
 use common::{at, drive, unlimited};
+use std::rc::Rc;
+use std::time::Duration;
 use truth::sorted;
+
+use unflake_detect::Inquiry;
 use unflake_detect::explain::{Depth, explain};
 use unflake_model::{
-    Confidence, Dependencies, Evidence, Finding, Order, Suite, TestIndex, Verdict,
+    Attempt, Confidence, Dependencies, Evidence, Experiment, Finding, Observation, Order, Outcome,
+    Phase, Suite, TestIndex, Verdict,
 };
 use unflake_sim::behaviour::{Chance, Ending};
 use unflake_sim::phenomenon::{Pollution, Together};
@@ -238,5 +243,45 @@ fn a_test_that_fails_at_random_is_never_called_order_dependent() {
                 );
             }
         }
+    }
+}
+
+/// Answers for a runner that keeps classes together, and knows no other order.
+fn class_by_class(suite: &Suite, experiment: &Experiment) -> Observation {
+    let tests = experiment.repetition.attempts(&experiment.order);
+    let mut classes: Vec<_> = tests.iter().map(|test| suite.class_of(*test)).collect();
+    classes.dedup();
+    let mut distinct = classes.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(classes.len(), distinct.len(), "{tests:?} parts a class");
+    // Test 7 fails behind test 2, another class, and behind 5 and 6 together, of its own class.
+    let place = |test| tests.iter().position(|it| *it == at(test));
+    let is_before = |test| place(test).is_some_and(|there| Some(there) < place(7));
+    let fails = is_before(2) || (is_before(5) && is_before(6));
+    let attempt = |test: TestIndex| {
+        let failed = Outcome::Failed { phase: Phase::Call };
+        let outcome = if test == at(7) && fails { failed } else { Outcome::Passed };
+        Attempt { test, outcome, duration: Duration::from_millis(1) }
+    };
+    Observation {
+        run: experiment.run,
+        attempts: tests.iter().copied().map(attempt).collect(),
+        duration: Duration::from_millis(9),
+    }
+}
+
+#[test]
+fn classes_are_never_parted_where_the_runner_keeps_them_together() {
+    let suite = Rc::new(Suite::of_sizes(&[4, 4, 4, 1]).unwrap().keeping_classes());
+    for depth in [Depth::Roles, Depth::Exhaustive] {
+        let inquiry =
+            Inquiry::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(7), depth));
+        let answer = |asked: Vec<Experiment>| {
+            asked.iter().map(|experiment| class_by_class(&suite, experiment)).collect()
+        };
+        let (finding, _) = inquiry.drive(2, answer);
+        assert_eq!(finding.verdict, Verdict::OdVictim);
+        assert_eq!(finding.dependencies.polluters, [vec![at(2)], vec![at(5), at(6)]]);
     }
 }

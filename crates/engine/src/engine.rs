@@ -161,7 +161,8 @@ impl Engine {
 
     /// The suite, with the run times that its tests are expected to take.
     pub fn suite(&self, duration_of: impl FnMut(&TestId) -> Duration) -> Suite {
-        self.roster.suite(self.collected(), duration_of)
+        let suite = self.roster.suite(self.collected(), duration_of);
+        if self.launch.keeps_classes { suite.keeping_classes() } else { suite }
     }
 
     /// Why each run has a fresh process, if it has.

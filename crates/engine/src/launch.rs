@@ -73,4 +73,6 @@ pub struct Launch {
     pub run_timeout: Option<Duration>,
     /// How many runs there may be at once; at least one.
     pub jobs: usize,
+    /// Whether the runner always runs the tests of a class together.
+    pub keeps_classes: bool,
 }

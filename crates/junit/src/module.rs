@@ -339,6 +339,7 @@ impl Prepared {
             test_timeout: limits.test_timeout,
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
+            keeps_classes: true,
         }
     }
 }

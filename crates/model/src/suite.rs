@@ -33,6 +33,7 @@ pub struct Suite {
     class_names: Vec<Box<str>>,
     classes: Vec<Vec<TestIndex>>,
     by_id: BTreeMap<TestId, TestIndex>,
+    keeps_classes: bool,
 }
 
 /// Why a list of tests is no suite.
@@ -88,6 +89,7 @@ impl SuiteBuilder {
             classes: vec![Vec::new(); self.class_names.len()],
             class_names: self.class_names,
             by_id: BTreeMap::new(),
+            keeps_classes: false,
         };
         for (position, (id, class, duration)) in self.tests.into_iter().enumerate() {
             let test = TestIndex::new(position);
@@ -117,6 +119,35 @@ impl Suite {
             }
         }
         builder.build()
+    }
+
+    /// The same for a runner that always runs the tests of a class together.
+    #[must_use]
+    pub fn keeping_classes(self) -> Self {
+        Self { keeps_classes: true, ..self }
+    }
+
+    /// Whether an order that parts the tests of a class means nothing to the runner.
+    pub fn keeps_classes(&self) -> bool {
+        self.keeps_classes
+    }
+
+    /// These tests in an order that the runner knows, to be followed by the target: as they are;
+    /// or, if it keeps classes together, class by class in the order of their first tests, with
+    /// that of the target at the end.
+    pub fn arranged(&self, tests: &[TestIndex], target: TestIndex) -> Vec<TestIndex> {
+        if !self.keeps_classes {
+            return tests.to_vec();
+        }
+        let mut rank: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+        for test in tests {
+            let n_seen = rank.len();
+            rank.entry(self.class_of(*test)).or_insert(n_seen);
+        }
+        rank.insert(self.class_of(target), usize::MAX);
+        let mut arranged = tests.to_vec();
+        arranged.sort_by_key(|test| rank[&self.class_of(*test)]);
+        arranged
     }
 
     /// How many tests there are; never zero.
@@ -208,5 +239,17 @@ mod tests {
         assert_eq!(suite.n_classes(), 2);
         assert_eq!(suite.id(suite.classes()[1][0]).as_str(), "2");
         assert_eq!(Suite::of_sizes(&[]).unwrap_err(), InvalidSuite::Empty);
+    }
+
+    #[test]
+    fn tests_are_arranged_class_by_class_where_the_runner_keeps_classes() {
+        let at =
+            |tests: &[usize]| tests.iter().map(|test| TestIndex::new(*test)).collect::<Vec<_>>();
+        let suite = Suite::of_sizes(&[2, 2, 2]).unwrap();
+        let mixed = at(&[4, 0, 2, 5, 1]);
+        assert_eq!(suite.arranged(&mixed, TestIndex::new(3)), mixed);
+        let suite = suite.keeping_classes();
+        assert_eq!(suite.arranged(&mixed, TestIndex::new(3)), at(&[4, 5, 0, 1, 2]));
+        assert_eq!(suite.arranged(&at(&[0, 4]), TestIndex::new(1)), at(&[4, 0]));
     }
 }

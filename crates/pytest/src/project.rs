@@ -65,6 +65,7 @@ impl Project {
             test_timeout: limits.test_timeout,
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
+            keeps_classes: false,
         }
     }
 }

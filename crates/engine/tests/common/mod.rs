@@ -39,6 +39,7 @@ pub(crate) fn launch(arguments: &[&str]) -> Launch {
         test_timeout: AMPLE,
         run_timeout: None,
         jobs: 1,
+        keeps_classes: false,
     }
 }
 
