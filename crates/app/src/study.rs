@@ -305,7 +305,7 @@ pub(crate) fn collection_warnings(engine: &Engine) -> Vec<Warning> {
         .map(|test| NotCollected { place: test.id.clone(), reason: test.why.clone() });
     let parts: Vec<NotCollected> = errors.chain(set_aside).collect();
     let not_collected = (!parts.is_empty()).then_some(Warning::NotCollected { parts });
-    let cold = engine.why_cold().map(|why| Warning::ForkUnsafe { reason: why.to_owned() });
+    let cold = engine.why_not_forked().map(|why| Warning::ForkUnsafe { reason: why.to_owned() });
     not_collected.into_iter().chain(cold).collect()
 }
 

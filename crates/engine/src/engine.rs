@@ -174,6 +174,11 @@ impl Engine {
         }
     }
 
+    /// Why each run has a fresh process although it was to be forked, if so.
+    pub fn why_not_forked(&self) -> Option<&str> {
+        self.why_cold().filter(|_| self.launch.start == Start::Fork)
+    }
+
     /// The levels of isolation that are asked for.
     pub fn isolation(&self) -> &[Level] {
         &self.launch.isolation
