@@ -58,6 +58,18 @@ SHOP = """
 
     CUSTOMER = Customer()
 
+    class Only:
+        a = ["x"]
+        def __init__(self): self.a = ["x"]
+        def method(self, seen=[]): pass
+
+    class More(list): pass
+
+    ONLY = Only()
+    LISTS = [["a"], ["b"], []]
+    MORE = More([ONLY])
+    MANY = {ONLY: [1], (1, 2): 2}
+
     def discount(price, rates=[], *, names={}):
         rates.append(price); names[price] = 1
 
@@ -177,6 +189,23 @@ DIRTY = {
     ],
 }
 
+HEAP = ("global", "class-attribute", "default-argument", "closure", "cache")
+
+MORE_DIRTY = [
+    # The same values under another name, or in another place.
+    "SETTINGS['coin'] = SETTINGS.pop('currency')",
+    "shop.Only.b = shop.Only.__dict__['a']; del shop.Only.a",
+    "o = shop.ONLY; o.b = o.a; del o.a",
+    "shop.LISTS[1].insert(0, shop.LISTS[0].pop())",
+    "shop.LISTS[1].insert(0, shop.LISTS[0].pop(0))",
+    "shop.MORE.attribute = 1",
+    "shop.MORE.append(1)",
+    "shop.MANY[(1, 2)] = 3",
+    "shop.MANY[shop.ONLY].append(3)",
+    "shop.Only.method.attribute = 2",
+    "shop.DICE.random()",
+]
+
 CLEAN = [
     "pass",
     "assert SETTINGS['currency'] == 'EUR'",
@@ -230,6 +259,20 @@ class Kinds(ProjectCase):
                     run = engine.run([number], isolation=ALL, watch=KINDS)
                     self.assertEqual(told(run.ends[0]), masked(expected, run.ends[0]))
 
+    def test_after_a_long_calm_it_is_told_the_same(self):
+        # Then everything is looked at as a whole first.
+        statements = [s for s, told in DIRTY.items() if told[0][0] in HEAP] + MORE_DIRTY
+        with self.engine_for(statements + ["pass"]) as engine:
+            calm = [len(statements)] * 40
+            for number, statement in enumerate(statements):
+                with self.subTest(statement):
+                    alone = engine.run([number], watch=["all"])
+                    late = engine.run(calm + [number, len(statements)], watch=["all"])
+                    self.assertEqual([told(end) for end in late.ends[:40]], [[]] * 40)
+                    self.assertTrue(told(alone.ends[0]))
+                    self.assertEqual(told(late.ends[-2]), told(alone.ends[0]))
+                    self.assertEqual(told(late.ends[-1]), [])
+
     @only_where_permitted("tree", "home")
     def test_clean_tests_are_told_with_nothing(self):
         engine = self.engine_for(CLEAN)
@@ -273,6 +316,66 @@ class Kinds(ProjectCase):
         run = self.engine("test_fixture.py").whole(watch=["global"])
         self.assertEqual(told(run.ends[0]), [])
 
+    def test_what_fixtures_change_that_outlive_a_test_is_told_as_theirs_if_asked_for(self):
+        self.write(
+            test_fixture="""
+            import os, pytest, shop
+            @pytest.fixture(scope="module")
+            def limit():
+                shop.LIMIT = 4
+                yield
+                shop.LIMIT = 3
+            @pytest.fixture(scope="session", autouse=True)
+            def stays(): shop.Customer.default = "x"
+            @pytest.fixture
+            def short(): os.environ["X"] = "1"
+            def setup_module(): shop.LOG.append("set up")
+            def teardown_module(): shop.LOG.pop()
+            def test_a(limit): shop.SETTINGS["currency"] = "USD"
+            def test_b(request, short):
+                shop.SETTINGS["currency"] = "EUR"
+                request.getfixturevalue("late")
+            @pytest.fixture(scope="module")
+            def late(): shop.NEW = 1
+            """,
+            test_other="""
+            import pytest, shop
+            @pytest.fixture(scope="module")
+            def limit():
+                shop.LIMIT = 4
+                yield
+                shop.LIMIT = 3
+            def test_alone(limit): pass
+            """,
+        )
+        engine = self.engine("test_fixture.py", "test_other.py")
+        run = engine.whole(watch=["all", "fixtures"])
+        told_by = [
+            sorted((change["where"], change.get("by")) for change in end["changes"])
+            for end in run.ends
+        ]
+        self.assertEqual(
+            told_by,
+            [
+                [
+                    ("shop.Customer.default", "session fixture stays"),
+                    ("shop.LIMIT", "module fixture limit"),
+                    ("shop.LOG[1]", "module fixture setup_module"),
+                    ("shop.SETTINGS['currency']", None),
+                ],
+                [
+                    ("os.environ['X']", None),
+                    ("shop.LIMIT", None),
+                    ("shop.LOG[1]", None),
+                    ("shop.NEW", "module fixture late"),
+                    ("shop.SETTINGS['currency']", None),
+                ],
+                [],
+            ],
+        )
+        asked_not = engine.whole(watch=["all"])
+        self.assertFalse(any("by" in c for end in asked_not.ends for c in end["changes"]))
+
     def test_many_changes_are_counted(self):
         statement = "for n in range(70): setattr(shop, f'n{n}', n)"
         (end,) = self.engine_for([statement]).whole(watch=["global"]).ends
@@ -297,10 +400,13 @@ class Kinds(ProjectCase):
                 def test_b(self): pass
             """
         )
-        run = self.engine("test_case", runner="unittest").whole(watch=KINDS)
-        where = [[change[1] for change in told(end)] for end in run.ends]
+        run = self.engine("test_case", runner="unittest").whole(watch=[*KINDS, "fixtures"])
+        where = [sorted(change[1] for change in told(end)) for end in run.ends]
+        made = {c["where"]: c.get("by") for c in run.ends[0]["changes"]}
+        self.assertEqual(made["shop.Customer.default"], "class fixture setUpClass")
+        self.assertIsNone(made["shop.LIMIT"])
         self.assertEqual(
-            where, [["shop.LIMIT", "shop.Customer.default"], ["shop.Customer.default"]]
+            where, [["shop.Customer.default", "shop.LIMIT"], ["shop.Customer.default"]]
         )
 
     @only_where_permitted("tree")

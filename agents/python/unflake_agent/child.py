@@ -78,6 +78,11 @@ class Suite:
         """In the child, before the first test."""
         raise NotImplementedError
 
+    def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
+        """Has ``note(None)`` called before and ``note(name)`` after each set-up of a fixture that
+        outlives a test."""
+        raise NotImplementedError
+
     def attempt(self, test: int, following: Optional[int]) -> Ended:
         """Runs a test, and tears down what the following one (perhaps the same) does not need."""
         raise NotImplementedError
@@ -200,6 +205,8 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
     suite = setting.suite
     suite.begin(run.order, run.brief, run.scratch)
     watch = _watch(run, setting, isolated)
+    if watch is not None and watch.tells_fixtures:
+        suite.tell_fixtures(watch.note)
     total = 0.0
     for position, attempt, test, following in _plan(run):
         if watch is not None and attempt == 0 and watch.is_due(position):

@@ -82,6 +82,9 @@ class PytestSuite(Suite):
         self._shown = set(brief)
         _own_folders(self._session.config, Path(scratch))
 
+    def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
+        self._session.config.pluginmanager.register(_Fixtures(note))
+
     def attempt(self, test: int, following: Optional[int]) -> Ended:
         item = self._items[test]
         if following is None:
@@ -121,6 +124,31 @@ class PytestSuite(Suite):
 
     def leave(self) -> None:
         self._session.config._ensure_unconfigure()
+
+
+class _Fixtures:
+    """Another plugin, for runs that ask who changed what."""
+
+    def __init__(self, note: Callable[[Optional[str]], None]) -> None:
+        self._note = note
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+        scope = str(fixturedef.scope)
+        if scope == "function":
+            yield
+            return
+        self._note(None)
+        yield
+        self._note(f"{scope} fixture {_fixture_name(fixturedef.argname)}")
+
+
+def _fixture_name(name: str) -> str:
+    """Of those that pytest makes up for methods like ``setup_module``, that of the method."""
+    if not name.lstrip("_").startswith(("xunit_setup_", "unittest_setUp")):
+        return name
+    methods = ("setup_module", "setup_class", "setUpModule")
+    return next((method for method in methods if method in name), "setUpClass")
 
 
 def _describe(item: Any) -> Dict[str, str]:

@@ -85,6 +85,10 @@ class UnittestSuite(Suite):
         self.plugins = []
         self._suite: Any = unittest.TestSuite()
         self._result: Any = _Result()
+        self._note: Callable[[Optional[str]], None] = lambda fixture: None
+
+    def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
+        self._note = note
 
     def begin(self, order: Sequence[int], brief: Sequence[int], scratch: str) -> None:
         if not sys.warnoptions:
@@ -107,8 +111,12 @@ class UnittestSuite(Suite):
     def _run(self, case: Any) -> None:
         suite, result = self._suite, self._result
         result.phase = "setup"
-        suite._handleModuleFixture(case, result)
-        suite._handleClassSetUp(case, result)
+        if getattr(result, "_previousTestClass", None) is not case.__class__:
+            self._note(None)
+            suite._handleModuleFixture(case, result)
+            self._note("module fixture setUpModule")
+            suite._handleClassSetUp(case, result)
+            self._note("class fixture setUpClass")
         result._previousTestClass = case.__class__
         failed = getattr(result, "_moduleSetUpFailed", False)
         if failed or getattr(case.__class__, "_classSetupFailed", False):

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use unflake_engine::Level;
+use unflake_engine::{Isolation, Level};
 use unflake_model::{
     Attempt, Environment, Experiment, Observation, Order, OutcomeKind, Repetition, RunId, Suite,
     TestId, TestIndex,
@@ -136,10 +136,14 @@ fn differing(
 
 /// Levels of isolation that the last run did not have.
 pub(crate) fn refused(world: &EngineWorld) -> Vec<Warning> {
-    let refused = world.last_ended().map(|ended| ended.isolation.refused.clone());
-    let warning = |r: unflake_engine::Refused| Warning::IsolationRefused {
+    world.last_ended().map(|ended| refusals(&ended.isolation)).unwrap_or_default()
+}
+
+/// Levels of isolation that could not be had.
+pub(crate) fn refusals(isolation: &Isolation) -> Vec<Warning> {
+    let warning = |r: &unflake_engine::Refused| Warning::IsolationRefused {
         level: r.level.as_str().to_owned(),
-        reason: r.why,
+        reason: r.why.clone(),
     };
-    refused.into_iter().flatten().map(warning).collect()
+    isolation.refused.iter().map(warning).collect()
 }

@@ -9,6 +9,7 @@ mod baseline;
 pub mod begin;
 pub mod causes;
 pub mod cold;
+pub mod dirty;
 pub mod doctor;
 pub mod drive;
 mod fingerprint;

@@ -54,7 +54,8 @@ pub(crate) fn shared_state(
     Ok(guilty.into_iter().map(|place| state(&suspects[place])).collect())
 }
 
-fn state(change: &Change) -> State {
+/// A change as it is reported.
+pub(crate) fn state(change: &Change) -> State {
     State {
         place: change.place.clone(),
         kind: change.kind.clone(),

@@ -11,7 +11,7 @@ use unflake_report::Failure;
 use crate::drive::{Answer, FailedAttempt, Happening, World};
 
 /// Runs in a row that could not be started, after which we give up: once may be chance.
-const NOT_STARTED_MAX: usize = 3;
+pub(crate) const NOT_STARTED_MAX: usize = 3;
 
 /// The engine, and what it has said so far beyond the observations.
 pub struct EngineWorld {
@@ -155,6 +155,7 @@ impl World for EngineWorld {
                     Event::RunStarted { .. }
                     | Event::TestStarted { .. }
                     | Event::Restored { .. }
+                    | Event::WatchedInPart { .. }
                     | Event::AgentDied { .. },
                 ) => {}
                 Err(error) => self.error = Some(WorldError::Engine(error)),

@@ -8,6 +8,7 @@ use unflake_orders::Strategy;
 
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::lint::LintArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
@@ -47,6 +48,8 @@ Examples:
       repair it: a change of the tests that was seen to help, and to harm no other test
   unflake run
       the tests once, as in continuous integration, with what is known about those that fail
+  unflake lint --dynamic
+      the tests that leave something behind, whether or not another stumbles over it yet
   unflake history 'tests/test_cart.py::test_total'
       how one test fared in all campaigns, and what its failures said
   unflake replay 3f2a91/7 --times 10
@@ -64,7 +67,7 @@ Examples:
 Exit codes:
   0  done; nothing flaky was found
   1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay);
-     no change helps (fix)
+     no change helps (fix); tests are dirty (lint)
   2  the command line, or a file it names, makes no sense
   3  the tests could not be run
   4  the budget ended, or you stopped it, before there was a verdict
@@ -91,6 +94,8 @@ pub(crate) enum Command {
     Fix(FixArgs),
     /// Run the tests once, and say what is known about those that fail
     Run(RunArgs),
+    /// List the tests that leave something behind, and what
+    Lint(LintArgs),
     /// Run one run of the history again, exactly, and say whether it ends as it did
     Replay(ReplayArgs),
     /// List earlier campaigns, what they found, and how a test fared in them

@@ -4,6 +4,8 @@
 //! [`Config::as_defaults`] puts its values where the built-in defaults stood. So what is typed goes
 //! first without a word about it anywhere, and a command that has no such option is not concerned.
 //!
+//! What stands below the name of a command, such as `[lint]`, is for that command alone.
+//!
 //! Nothing is ignored: a key nobody knows and a value that makes no sense are errors with their
 //! place. To add a key: a line in [`SETTINGS`]; `unflake init` writes it too.
 
@@ -14,7 +16,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 use unflake_model::Confidence;
 use unflake_stats::rate::Rate;
 
@@ -27,6 +29,8 @@ pub(crate) const NAME: &str = "unflake.toml";
 
 /// One thing that a project can settle.
 pub(crate) struct Setting {
+    /// The only command it is for, under whose name it stands in the file.
+    pub(crate) command: Option<&'static str>,
     /// The name of the option, and the key in the file.
     pub(crate) key: &'static str,
     /// What is taken otherwise, as it stands in a file.
@@ -60,8 +64,9 @@ impl Kind {
 }
 
 /// All of them, in the order in which people ask for them.
-pub(crate) const SETTINGS: [Setting; 12] = [
+pub(crate) const SETTINGS: [Setting; 13] = [
     Setting {
+        command: None,
         key: "python",
         default: "\".venv/bin/python\"",
         why: "The Python of the project: a program or an environment. Without it, VIRTUAL_ENV, \
@@ -70,6 +75,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: |_| Ok(()),
     },
     Setting {
+        command: None,
         key: "paths",
         default: "[]",
         why: "What `detect` looks at: files, folders or tests, as the runner takes them. Name \
@@ -78,6 +84,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: |_| Ok(()),
     },
     Setting {
+        command: None,
         key: "options",
         default: "[]",
         why: "Options that the runner needs every time, such as [\"-m\", \"not slow\"].",
@@ -85,6 +92,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: |_| Ok(()),
     },
     Setting {
+        command: None,
         key: "time",
         default: "\"5m\"",
         why: "Stop looking after this long. Without it, looking ends when answers are sure, \
@@ -93,6 +101,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: |text| span(text).map(drop),
     },
     Setting {
+        command: None,
         key: "runs",
         default: "1000",
         why: "Stop looking after this many runs. Unlike time, it gives the same effort on every \
@@ -101,6 +110,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: positive,
     },
     Setting {
+        command: None,
         key: "confidence",
         default: "0.95",
         why: "How sure answers must be. More costs more runs.",
@@ -108,6 +118,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: |text| Confidence::new(number(text)?).map(drop).map_err(|error| error.to_string()),
     },
     Setting {
+        command: None,
         key: "flake-rate",
         default: "0.05",
         why: "Find tests that fail in at least this share of all orders. Rarer ones take more \
@@ -116,6 +127,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: |text| Rate::new(number(text)?).map(drop).map_err(|error| error.to_string()),
     },
     Setting {
+        command: None,
         key: "depth",
         default: "\"roles\"",
         why: "How much to find out about each flaky test: \"kind\" alone, its \"roles\" \
@@ -124,6 +136,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: one_of::<DepthArg>,
     },
     Setting {
+        command: None,
         key: "jobs",
         default: "2",
         why: "How many runs at once; without it, as many as there are processors. Set 1 where \
@@ -132,6 +145,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: positive,
     },
     Setting {
+        command: None,
         key: "timeout",
         default: "\"60s\"",
         why: "How long one test may take before it is stopped. Set it above the slowest test.",
@@ -139,6 +153,7 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: |text| span(text).map(drop),
     },
     Setting {
+        command: None,
         key: "isolation",
         default: "\"all\"",
         why: "How far to keep runs apart: \"all\", \"no-net\" where tests need the network, \
@@ -147,11 +162,22 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         check: one_of::<IsolationArg>,
     },
     Setting {
+        command: None,
         key: "store",
         default: "\".unflake/history.sqlite\"",
         why: "The file of the history. Without it, one below XDG_STATE_HOME is taken, outside of \
               the project; name one to share it.",
         kind: Kind::Path,
+        check: |_| Ok(()),
+    },
+    Setting {
+        command: Some("lint"),
+        key: "allow",
+        default: "[]",
+        why: "What tests are meant to leave behind: places such as \"shop.cache.*\", kinds of \
+              state such as \"kind:logging\", or either for some tests only, \
+              \"tests/test_a.py::*: os.environ['X']\".",
+        kind: Kind::Texts,
         check: |_| Ok(()),
     },
 ];
@@ -179,7 +205,7 @@ fn one_of<T: ValueEnum>(text: &str) -> Result<(), String> {
 pub(crate) struct Config {
     /// Where it stands.
     pub(crate) file: PathBuf,
-    values: Vec<(&'static str, Vec<OsString>)>,
+    values: Vec<(&'static Setting, Vec<OsString>)>,
 }
 
 /// Why a file settles nothing.
@@ -237,15 +263,16 @@ impl Config {
         })?;
         let folder = file.parent().unwrap_or(current_dir);
         let mut values = Vec::new();
-        for (key, value) in table.get_ref() {
-            let setting = known(key.get_ref()).map_err(|error| malformed(key.span(), error))?;
+        for (command, key, value) in entries(table.get_ref()) {
+            let setting =
+                known(command, key.get_ref()).map_err(|error| malformed(key.span(), error))?;
             let texts = read(setting, value.get_ref(), &text[value.span()])
                 .map_err(|error| malformed(value.span(), error))?;
             let seen_from_here = |text: String| match setting.kind {
                 Kind::Path | Kind::Paths => from_here(&text, folder, current_dir),
                 Kind::Text | Kind::Number | Kind::Texts => text.into(),
             };
-            values.push((setting.key, texts.into_iter().map(seen_from_here).collect()));
+            values.push((setting, texts.into_iter().map(seen_from_here).collect()));
         }
         Ok(Self { file, values })
     }
@@ -253,12 +280,12 @@ impl Config {
     /// Whether a command has an option of these.
     pub(crate) fn concerns(command: &clap::Command) -> bool {
         let name = command.get_name();
-        command.get_arguments().any(|option| SETTINGS.iter().any(|s| is_about(s.key, name, option)))
+        command.get_arguments().any(|option| SETTINGS.iter().any(|s| s.is_about(name, option)))
     }
 
     /// The same without one of them.
     pub(crate) fn without(mut self, key: &str) -> Self {
-        self.values.retain(|(found, _)| *found != key);
+        self.values.retain(|(setting, _)| setting.key != key);
         self
     }
 
@@ -267,7 +294,7 @@ impl Config {
         command.mut_subcommands(|command| {
             let name = command.get_name().to_owned();
             command.mut_args(|option| {
-                match self.values.iter().find(|(key, _)| is_about(key, &name, &option)) {
+                match self.values.iter().find(|(setting, _)| setting.is_about(&name, &option)) {
                     Some((_, texts)) => option.default_values(texts.clone()),
                     None => option,
                 }
@@ -280,8 +307,45 @@ impl Config {
 /// the interpreter of the run, and `run` isolates only where somebody asks for it.
 const OTHERS: [(&str, &str); 3] = [("init", "python"), ("replay", "python"), ("run", "isolation")];
 
-fn is_about(key: &str, command: &str, option: &clap::Arg) -> bool {
-    option.get_id().as_str() == key.replace('-', "_") && !OTHERS.contains(&(command, key))
+impl Setting {
+    fn is_about(&self, command: &str, option: &clap::Arg) -> bool {
+        option.get_id().as_str() == self.key.replace('-', "_")
+            && self.command.is_none_or(|only| only == command)
+            && !OTHERS.contains(&(command, self.key))
+    }
+}
+
+/// Settings are few and known before the program starts, so which one it is says everything.
+impl PartialEq for Setting {
+    fn eq(&self, other: &Self) -> bool {
+        (self.command, self.key) == (other.command, other.key)
+    }
+}
+
+impl Eq for Setting {}
+
+impl std::fmt::Debug for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.key)
+    }
+}
+
+/// Keys with their values, those below the name of a command with that name.
+fn entries<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> Vec<(Option<&'t str>, &'t toml::Spanned<DeString<'i>>, &'t toml::Spanned<DeValue<'i>>)> {
+    let mut entries = Vec::new();
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let is_command = SETTINGS.iter().any(|setting| setting.command == Some(name));
+        match value.get_ref() {
+            DeValue::Table(inner) if is_command => {
+                entries.extend(inner.iter().map(|(key, value)| (Some(name), key, value)));
+            }
+            _ => entries.push((None, key, value)),
+        }
+    }
+    entries
 }
 
 /// In this folder or one above it, up to the top of the repository.
@@ -290,9 +354,10 @@ fn find(current_dir: &Path) -> Option<PathBuf> {
     folders.map(|folder| folder.join(NAME)).find(|file| file.exists())
 }
 
-fn known(key: &str) -> Result<&'static Setting, (String, String)> {
-    SETTINGS.iter().find(|setting| setting.key == key).ok_or_else(|| {
-        let keys: Vec<&str> = SETTINGS.iter().map(|setting| setting.key).collect();
+fn known(command: Option<&str>, key: &str) -> Result<&'static Setting, (String, String)> {
+    let of_command = || SETTINGS.iter().filter(|setting| setting.command == command);
+    of_command().find(|setting| setting.key == key).ok_or_else(|| {
+        let keys: Vec<&str> = of_command().map(|setting| setting.key).collect();
         (format!("nobody knows the key `{key}`"), format!("there are {}", keys.join(", ")))
     })
 }
@@ -353,16 +418,18 @@ mod tests {
 
     #[test]
     fn every_setting_is_an_option_of_detect_and_its_default_can_be_read() {
-        let command = Args::command();
-        let detect = command.find_subcommand("detect").unwrap();
+        let commands = Args::command();
         for setting in &SETTINGS {
-            let option =
-                detect.get_arguments().find(|option| is_about(setting.key, "detect", option));
+            let name = setting.command.unwrap_or("detect");
+            let command = commands.find_subcommand(name).unwrap();
+            let option = command.get_arguments().find(|option| setting.is_about(name, option));
             let option = option.unwrap_or_else(|| panic!("no option {}", setting.key));
-            let config = parse(&format!("{} = {}\n", setting.key, setting.default)).unwrap();
+            let header = setting.command.map(|name| format!("[{name}]\n")).unwrap_or_default();
+            let text = format!("{header}{} = {}\n", setting.key, setting.default);
+            let config = parse(&text).unwrap();
             // Where the option itself has a default, it is the one that is written down.
             if let [default] = option.get_default_values() {
-                assert_eq!(config.values, [(setting.key, vec![default.into()])]);
+                assert_eq!(config.values, [(setting, vec![default.into()])]);
             }
         }
     }
@@ -390,10 +457,25 @@ mod tests {
             ("jobs = 1\njobs = 2\n", "line 2: "),
             ("jobs\n", "line 1: "),
             ("[jobs]\n", "`jobs` must be a number"),
+            ("allow = []\n", "line 1: nobody knows the key `allow`; there are python,"),
+            ("[lint]\njobs = 1\n", "line 2: nobody knows the key `jobs`; there are allow"),
+            ("[lint]\nallow = [1]\n", "line 2: `allow` must be a list of texts, not `[1]`"),
+            ("lint = 1\n", "nobody knows the key `lint`"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn what_stands_below_a_command_is_for_that_command_alone() {
+        let config = parse("jobs = 3\n[lint]\nallow = [\"a\", \"kind:b\"]\n").unwrap();
+        let command = config.as_defaults(Args::command());
+        let matches = command.clone().get_matches_from(["unflake", "lint", "--dynamic"]);
+        let (_, lint) = matches.subcommand().unwrap();
+        let allow: Vec<&String> = lint.get_many("allow").unwrap().collect();
+        assert_eq!(allow, ["a", "kind:b"]);
+        assert!(parse("[lint]\n").unwrap().values.is_empty());
     }
 
     #[test]
@@ -403,7 +485,7 @@ mod tests {
                     store = \"/h\"\noptions = [\"-c\", \"a/b\"]\n";
         let config = Config::parse(file, text, here).unwrap();
         let texts = |key: &str| {
-            let (_, texts) = config.values.iter().find(|(found, _)| *found == key).unwrap();
+            let (_, texts) = config.values.iter().find(|(found, _)| found.key == key).unwrap();
             texts.iter().map(|text| text.to_str().unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(texts("python"), ["/p/.venv/bin/python"]);

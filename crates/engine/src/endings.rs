@@ -209,5 +209,6 @@ pub(crate) fn ended(run: RunId, blame: Blame, message: String, text: String) -> 
         duration: blame.duration,
         failure: Some(Failure { message, text, ..Failure::default() }),
         changes: Vec::new(),
+        n_more: 0,
     }
 }

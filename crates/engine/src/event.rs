@@ -42,6 +42,8 @@ pub enum Event {
         failure: Option<Failure>,
         /// What it left otherwise than it found it, in a watched run.
         changes: Vec<Change>,
+        /// How many more such changes there were.
+        n_more: u64,
     },
     /// State was put back in a run that was to do so.
     Restored {
@@ -49,6 +51,11 @@ pub enum Event {
         run: RunId,
         /// What was put back, and what could not be.
         restored: Restored,
+    },
+    /// In a watched run something was too large to be looked at as a whole.
+    WatchedInPart {
+        /// The run.
+        run: RunId,
     },
     /// A run is over.
     RunEnded {

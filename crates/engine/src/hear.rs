@@ -116,7 +116,7 @@ impl Engine {
             | FromAgent::Start { .. }
             | FromAgent::End(_)
             | FromAgent::Restored(_)
-            | FromAgent::Done {} => (),
+            | FromAgent::Done { .. } => (),
         }
     }
 
@@ -177,8 +177,10 @@ impl Engine {
                 let run = running.experiment.run;
                 self.ready.push_back(Event::Restored { run, restored });
             }
-            FromAgent::Done {} => {
+            FromAgent::Done { in_part } => {
                 running.progress.done();
+                let run = running.experiment.run;
+                self.ready.extend(in_part.then_some(Event::WatchedInPart { run }));
                 self.finish_if_over(ticket);
             }
             // Not for a run to say; a newer agent may have its reasons.
@@ -191,7 +193,7 @@ impl Engine {
     }
 
     fn hear_end(&mut self, ticket: Ticket, mut end: End) {
-        let changes = std::mem::take(&mut end.changes);
+        let (changes, n_more) = (std::mem::take(&mut end.changes), end.more);
         let Some(running) = self.running.get_mut(&ticket) else { return };
         let Some((place, outcome, duration)) = running.progress.ended(&end) else { return };
         let failure = progress::failure(end);
@@ -206,6 +208,7 @@ impl Engine {
             duration,
             failure,
             changes,
+            n_more,
         });
         self.finish_if_over(ticket);
     }

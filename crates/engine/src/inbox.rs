@@ -220,13 +220,13 @@ mod tests {
         let (inbox, socket) = inbox(&folder);
         let mut stream = UnixStream::connect(socket).unwrap();
         frame::write(&mut stream, &hello("secret")).unwrap();
-        frame::write(&mut stream, &FromAgent::Done {}).unwrap();
+        frame::write(&mut stream, &FromAgent::Done { in_part: false }).unwrap();
         drop(stream);
         let notes: Vec<Note> = (0..3).map(|_| inbox.next(AMPLE).unwrap().note).collect();
         assert!(
             matches!(&notes[0], Note::Connected { agent: 3, hello, .. } if hello.run == Some(5))
         );
-        assert!(matches!(&notes[1], Note::Said { message: FromAgent::Done {}, .. }));
+        assert!(matches!(&notes[1], Note::Said { message: FromAgent::Done { .. }, .. }));
         assert!(matches!(&notes[2], Note::Closed { error: None, .. }));
     }
 
@@ -239,7 +239,7 @@ mod tests {
         let mut noise = UnixStream::connect(&socket).unwrap();
         noise.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         let mut streams = vec![noise];
-        for first in [hello("guess"), hello("old"), FromAgent::Done {}] {
+        for first in [hello("guess"), hello("old"), FromAgent::Done { in_part: false }] {
             let mut stream = UnixStream::connect(&socket).unwrap();
             frame::write(&mut stream, &first).unwrap();
             streams.push(stream);

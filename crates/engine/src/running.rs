@@ -24,7 +24,7 @@ use crate::progress::{Place, Progress};
 /// How long a run may be silent where no test is under way: forking, isolating, tearing down.
 const SILENCE_MIN: Duration = Duration::from_secs(30);
 /// How long after the last connection has closed another one may turn up.
-const SETTLE: Duration = Duration::from_millis(50);
+const SETTLE: Duration = Duration::from_millis(500);
 /// How long a connection of a process that is gone is read for more.
 const LINGER: Duration = Duration::from_secs(1);
 /// After this it is not read any more, even if someone keeps talking.

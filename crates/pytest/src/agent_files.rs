@@ -41,6 +41,7 @@ const FILES: &[(&str, &str)] = embed![
     "watch/logs.py",
     "watch/nodes.py",
     "watch/process.py",
+    "watch/quick.py",
     "watch/shapes.py",
     "watch/simple.py",
     "watch/stamps.py",

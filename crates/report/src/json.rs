@@ -107,9 +107,9 @@ struct Summary {
 }
 
 #[derive(Serialize)]
-struct Runner<'a> {
-    name: &'a str,
-    version: &'a str,
+pub(crate) struct Runner<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) version: &'a str,
 }
 
 #[derive(Serialize)]
@@ -218,7 +218,7 @@ struct Ending {
 }
 
 #[derive(Serialize)]
-struct WarningRow {
+pub(crate) struct WarningRow {
     kind: &'static str,
     message: String,
     advice: &'static str,
@@ -362,7 +362,7 @@ impl<'a> ChangeRow<'a> {
 }
 
 impl WarningRow {
-    fn of(warning: &Warning) -> Self {
+    pub(crate) fn of(warning: &Warning) -> Self {
         Self { kind: warning.slug(), message: warning.message(), advice: warning.advice() }
     }
 }
@@ -379,6 +379,6 @@ fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-fn seconds(duration: Duration) -> f64 {
+pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e3).round() / 1e3
 }

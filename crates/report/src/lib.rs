@@ -12,6 +12,7 @@
 //! | [`json`] | programs; the contract is `schemas/findings.json` | failure texts |
 //! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
+//! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
 //! | [`saved`] | the history: read back, and shown by the others again | no attempts |
 //!
 //! Three rules hold in all of them.
@@ -30,6 +31,7 @@
 //! test, a line in the table above. Words that more than one format uses are in `words`, the
 //! sequence of findings in `ranking`.
 
+pub mod dirt;
 pub mod json;
 pub mod junit;
 pub mod markdown;

@@ -45,18 +45,22 @@ pub fn render(view: &View<'_>) -> String {
 }
 
 #[derive(Default)]
-struct Comment {
-    text: String,
+pub(crate) struct Comment {
+    pub(crate) text: String,
 }
 
 impl Comment {
     /// Adds what is short and must be there.
-    fn add(&mut self, piece: &str) {
+    pub(crate) fn add(&mut self, piece: &str) {
         self.text.push_str(piece);
     }
 
     /// Adds those pieces that fit, and says how many did.
-    fn add_within(&mut self, bytes_max: usize, pieces: impl Iterator<Item = String>) -> usize {
+    pub(crate) fn add_within(
+        &mut self,
+        bytes_max: usize,
+        pieces: impl Iterator<Item = String>,
+    ) -> usize {
         let mut n_added = 0;
         for piece in pieces {
             if self.text.len() + piece.len() <= bytes_max {
@@ -224,7 +228,7 @@ fn name(view: &View<'_>, test: TestIndex) -> String {
 }
 
 /// The text as code, in a table or elsewhere.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = visible(text);
     let is_simple = !text.contains(['`', '|', '\\']) && text.trim() == text && !text.is_empty();
     if is_simple { format!("`{text}`") } else { format!("<code>{}</code>", entities(&text)) }

@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 use owo_colors::{OwoColorize as _, Style};
 use unflake_model::Verdict;
 
+use crate::Warning;
+use crate::visible::visible;
+
 /// Whether to send colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
@@ -98,6 +101,14 @@ impl Page {
         for line in wrapped(text, self.layout.width.max(PROSE_MIN)) {
             self.line(&[(Ink::Plain, &line)]);
         }
+    }
+
+    /// A warning, set off from what stands before it.
+    pub(crate) fn warning(&mut self, warning: &Warning) {
+        self.blank();
+        self.line(&[(Ink::Warning, "warning"), (Ink::Plain, "  "), (Ink::Heading, warning.slug())]);
+        self.row("what", &visible(&warning.message()));
+        self.row("advice", warning.advice());
     }
 
     /// Sentences beside a label.

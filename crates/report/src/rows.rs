@@ -95,10 +95,13 @@ pub(crate) fn state(page: &mut Page, exhibit: &Exhibit, caps: Caps) {
 }
 
 /// "`shop.config.SETTINGS['currency']` (global): 'EUR' became 'USD'".
-fn state_in_words(state: &State) -> String {
+pub(crate) fn state_in_words(state: &State) -> String {
     let place = format!("{} ({})", visible(&state.place), visible(&state.kind));
     match (&state.before, &state.after) {
         (None, None) => place,
+        (Some(before), Some(after)) if before == after => {
+            format!("{place}: became another {}", visible(after))
+        }
         (Some(before), Some(after)) => {
             format!("{place}: {} became {}", visible(before), visible(after))
         }

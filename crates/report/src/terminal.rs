@@ -15,7 +15,7 @@ use unflake_model::{Dependencies, OutcomeChange, TestIndex};
 use crate::page::{Ink, Page};
 use crate::ranking::{Family, ranked};
 use crate::rows::{Caps, id, reproduce, roles, state};
-use crate::visible::{first_line, visible};
+use crate::visible::first_line;
 use crate::{Exhibit, Layout, View, words};
 
 /// Findings of one cause that are shown in full.
@@ -208,10 +208,7 @@ fn changes(page: &mut Page, view: &View<'_>) {
 
 fn warnings(page: &mut Page, view: &View<'_>) {
     for warning in view.warnings.iter().take(WARNINGS_MAX) {
-        page.blank();
-        page.line(&[(Ink::Warning, "warning"), (Ink::Plain, "  "), (Ink::Heading, warning.slug())]);
-        page.row("what", &visible(&warning.message()));
-        page.row("advice", warning.advice());
+        page.warning(warning);
     }
     if let Some(more) = words::more(view.warnings.len(), WARNINGS_MAX) {
         page.prose(&format!("{more} warnings"));

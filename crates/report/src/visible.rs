@@ -55,7 +55,7 @@ pub(crate) fn tail(text: &str, bytes_max: usize) -> &str {
     &text[start..]
 }
 
-fn shortened(text: &str, chars_max: usize) -> String {
+pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         None => text.to_owned(),
         Some(_) => text.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect(),

@@ -70,6 +70,8 @@ pub enum Warning {
         /// What stands against it: `it did not come to its end within 60 s`.
         reason: String,
     },
+    /// Something was too large to be watched as a whole.
+    WatchedInPart,
     /// Runs could no longer be made; what was known by then is shown.
     BrokenOff {
         /// What stands against it: `no space left on device`.
@@ -103,6 +105,7 @@ impl Warning {
             Self::NotRecorded { .. } => "not-recorded",
             Self::DiffersFromPlain { .. } => "differs-from-plain",
             Self::PlainNotRun { .. } => "plain-not-run",
+            Self::WatchedInPart => "watched-in-part",
             Self::BrokenOff { .. } => "broken-off",
         }
     }
@@ -140,6 +143,7 @@ impl Warning {
             Self::PlainNotRun { reason } => {
                 format!("the plain runner could not be asked: {reason}")
             }
+            Self::WatchedInPart => "something was too large to be watched as a whole".to_owned(),
             Self::BrokenOff { reason } => format!("no more runs could be made: {reason}"),
         }
     }
@@ -176,6 +180,10 @@ impl Warning {
             }
             Self::PlainNotRun { .. } => {
                 "what was found rests on our own runs; try the printed command yourself"
+            }
+            Self::WatchedInPart => {
+                "what changes deep inside of large things, or those not looked at for lack of \
+                 time, may be missing"
             }
             Self::BrokenOff { .. } => "put that right and start it again",
         }

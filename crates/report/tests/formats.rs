@@ -1,5 +1,6 @@
 //! Every format on the same few views.
 
+mod dirt;
 mod schema;
 mod views;
 

@@ -234,7 +234,7 @@ mod tests {
                 position: position.into(),
                 attempt: attempt.into(),
             }),
-            Just(FromAgent::Done {}),
+            Just(FromAgent::Done { in_part: false }),
         ]
     }
 
@@ -331,7 +331,10 @@ mod tests {
     fn news_is_passed_over_and_a_missing_key_is_an_error() {
         let mut bytes = framed(r#"{"weather": {"rain": true}}"#);
         bytes.extend(framed(r#"{"done": {"lines": 3}}"#));
-        assert_eq!(read_all::<FromAgent>(&bytes, 100).unwrap(), [FromAgent::Done {}]);
+        assert_eq!(
+            read_all::<FromAgent>(&bytes, 100).unwrap(),
+            [FromAgent::Done { in_part: false }]
+        );
         let error = read_all::<FromAgent>(&framed(r#"{"forked": {"run": 1}}"#), 100).unwrap_err();
         assert_eq!(
             error.to_string(),

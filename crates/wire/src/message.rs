@@ -57,7 +57,11 @@ pub enum FromAgent {
     /// Run: state was put back.
     Restored(Restored),
     /// Run: the last fixture was torn down.
-    Done {},
+    Done {
+        /// Whether something was too large to be watched as a whole.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        in_part: bool,
+    },
 }
 
 /// What the engine says, on the server connection.
@@ -212,6 +216,9 @@ pub struct Change {
     /// What it is, unless it is gone.
     #[serde(default)]
     pub after: Option<String>,
+    /// The fixture that made it, if that outlives the test and fixtures were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// A part of the world that a run can have for itself.

@@ -19,6 +19,7 @@ module             question it answers
 ``functions``      what can a function hold from one call to the next?
 ``code``           what do modules, classes and functions hold?
 ``heap``           which objects of this process are the program's?
+``quick``          is everything as it was?
 ``simple``         how is the state watched that is not an object of the program?
 ``process``        what does the system know about this process?
 ``interpreter``    what does the interpreter itself remember?
@@ -34,13 +35,16 @@ No code of the tested program is called to find out: no ``==``, ``hash``, ``repr
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional
 
 from . import change, heap, interpreter, logs, process
-from .change import Cannot, Change, clip, concerns
+from .change import Cannot, Change, clip, concerns, merged
 from .files import Files, Leftovers, Place
 from .simple import Watcher
 from .tables import Databases
 
 N_CHANGES_MAX = 50
 """Changes that are told of one attempt; of the rest the number."""
+
+FIXTURES = "fixtures"
+"""Asked for with the kinds: what fixtures that outlive a test change is told as theirs."""
 
 
 class Wish(NamedTuple):
@@ -75,6 +79,7 @@ class Watch:
             self._heap = heap.Heap(chosen, place.tree, False)
         self._watchers = _watchers(chosen, place)
         self._databases = Databases(place) if "sqlite" in chosen else None
+        self._noted: List[Change] = []
         for watcher in self._watchers if wanted else ():
             watcher.begin()
 
@@ -82,6 +87,25 @@ class Watch:
         """What changed since the last time, as ``end`` tells it."""
         if not self._tells:
             return {}
+        changes, self._noted = merged(self._noted + self._found(test_seconds)), []
+        told: Dict[str, Any] = {"changes": [each.said() for each in changes[:N_CHANGES_MAX]]}
+        if len(changes) > N_CHANGES_MAX:
+            told["more"] = len(changes) - N_CHANGES_MAX
+        return told
+
+    @property
+    def tells_fixtures(self) -> bool:
+        """Whether it is to be told what was changed by fixtures that outlive a test."""
+        return self._tells and FIXTURES in self._kinds
+
+    def note(self, fixture: Optional[str]) -> None:
+        """What changed since the last time is the doing of this fixture; of none, if None."""
+        found = self._found(float("inf"))
+        for each in found:
+            each.by = fixture
+        self._noted += found
+
+    def _found(self, test_seconds: float) -> List[Change]:
         changes = self._heap.look(test_seconds) if self._heap else []
         for watcher in self._watchers:
             try:
@@ -90,11 +114,7 @@ class Watch:
             except Exception:
                 # A test left something there that is not what Python puts there.
                 continue
-        changes = [each for each in _once(changes) if each.kind in self._kinds]
-        told: Dict[str, Any] = {"changes": [each.said() for each in changes[:N_CHANGES_MAX]]}
-        if len(changes) > N_CHANGES_MAX:
-            told["more"] = len(changes) - N_CHANGES_MAX
-        return told
+        return [each for each in _once(changes) if each.kind in self._kinds]
 
     def is_due(self, position: int) -> bool:
         """Whether something is to be put back before the test at this place."""

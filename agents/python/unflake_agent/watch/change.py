@@ -171,7 +171,7 @@ Undo = Callable[[], None]
 class Change:
     """One thing that is different from what it was."""
 
-    __slots__ = ("kind", "where", "before", "after", "undo", "is_whole")
+    __slots__ = ("kind", "where", "before", "after", "undo", "is_whole", "by")
 
     def __init__(
         self, where: str, before: Optional[str], after: Optional[str], undo: Union[Undo, str]
@@ -183,6 +183,8 @@ class Change:
         self.undo: Undo = undo if not isinstance(undo, str) else _refuse(undo)
         self.is_whole = False
         """Whether ``where`` needs nothing put before it any more."""
+        self.by: Optional[str] = None
+        """The fixture that made it, if that outlives the test."""
 
     def under(self, prefix: str, kind: str = "", whole: bool = False) -> "Change":
         """The same change, seen from the thing around it."""
@@ -194,12 +196,31 @@ class Change:
 
     def said(self) -> Dict[str, Any]:
         """As it goes over the wire."""
-        return {
+        said = {
             "where": _plain(self.where),
             "kind": self.kind,
             "before": None if self.before is None else _plain(self.before),
             "after": None if self.after is None else _plain(self.after),
         }
+        if self.by is not None:
+            said["by"] = _plain(self.by)
+        return said
+
+
+def merged(changes: List[Change]) -> List[Change]:
+    """One change of each thing, from several looks: what it was at first, what it is in the end.
+
+    What came back to what it was is none. It is whose who touched it last.
+    """
+    found: Dict[Any, Change] = {}
+    for change in changes:
+        first = found.setdefault((change.kind, change.where), change)
+        if first is not change:
+            change.before = first.before
+            found[change.kind, change.where] = change
+            if change.before == change.after:
+                del found[change.kind, change.where]
+    return list(found.values())
 
 
 def _plain(text: str) -> str:

@@ -28,7 +28,7 @@ from .nodes import GONE, Book, Holder, Node
 from .shapes import namespace_of
 from .stamps import stamped
 
-_function_dict = attrgetter("__dict__")
+function_dict = attrgetter("__dict__")
 
 
 class Project:
@@ -77,7 +77,7 @@ def _is_enum(value: Any) -> bool:
 class Namespace(Holder):
     """A module or a class."""
 
-    __slots__ = ("name", "project", "plain")
+    __slots__ = ("name", "project", "plain", "plain_places")
     is_one_thing = False
 
     def __init__(self, book: Book, value: Any, project: Project, name: str) -> None:
@@ -96,8 +96,11 @@ class Namespace(Holder):
         # A name that is no text can only be met in a namespace that is played with.
         return [key if type(key) is str else "__strange__" for key in self.namespace(value)]
 
-    def has_same_labels(self, value: Any) -> bool:
-        return ends_with(self.labels, self.namespace(value))
+    def unchanged(self, value: Any) -> Optional[List[Any]]:
+        namespace = self.namespace(value)
+        values = list(namespace.values())
+        is_same = list(map(id, values)) == self.ids
+        return values if is_same and ends_with(self.labels, namespace) else None
 
     def accessor(self, label: Any) -> str:
         return f".{label}"
@@ -108,7 +111,7 @@ class Namespace(Holder):
 
     def _find_plain(self, values: List[Any]) -> None:
         """Functions without attributes, as most are: that they stay so is cheap to see."""
-        places = [
+        self.plain_places = places = [
             n
             for n, held in enumerate(values)
             if type(self.frozen[n]) is Opaque
@@ -123,7 +126,7 @@ class Namespace(Holder):
         found = super().look(book, value)
         if self.plain is not None:
             values = self.values(value)
-            if any(map(_function_dict, self.plain(values))):
+            if any(map(function_dict, self.plain(values))):
                 found = found + self._attributes(book, values)
                 self._find_plain(values)
         return found
@@ -246,4 +249,5 @@ _PYTHONS_OWN = frozenset(
     + ("__annotations_cache__", "__annotate_func__", "__abstractmethods__", "_abc_impl")
     + ("__parameters__", "__static_attributes__", "__firstlineno__", "__protocol_attrs__")
     + ("__non_callable_proto_members__", "_abc_registry", "_abc_cache", "__hash__")
+    + ("__slotnames__",)
 )

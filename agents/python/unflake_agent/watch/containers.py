@@ -13,6 +13,9 @@ from .nodes import DEPTH_MAX, GONE, N_ITEMS_MAX, SAMPLE, Book, Holder, Node, not
 from .shapes import Shape
 
 
+_dict_keys, _dict_values = dict.keys, dict.values
+
+
 class Key:
     """A key of a dictionary that is not an atom."""
 
@@ -64,8 +67,10 @@ class Dictionary(Holder):
     def read_labels(self, value: Any) -> List[Any]:
         return [key if is_atom(key) else Key(key, self.keeps) for key in dict.keys(value)]
 
-    def has_same_labels(self, value: Any) -> bool:
-        return are_same_keys(self.labels, dict.keys(value))
+    def unchanged(self, value: Any) -> Optional[List[Any]]:
+        values = list(_dict_values(value))
+        is_same = list(map(id, values)) == self.ids
+        return values if is_same and are_same_keys(self.labels, _dict_keys(value)) else None
 
     def accessor(self, label: Any) -> str:
         return "[{}]".format(label.text if type(label) is Key else show_atom(label))
@@ -113,8 +118,8 @@ class Sequence(Holder):
         return f"[{label}]"
 
     def look_closely(self, book: Book, value: Any, values: List[Any]) -> List[Change]:
-        n_common = min(len(values), len(self.held))
-        if len(values) == len(self.held) or self._begins_with(values, n_common):
+        n_common = min(len(values), len(self.ids))
+        if len(values) == len(self.ids) or self._begins_with(values, n_common):
             return super().look_closely(book, value, values)
         # Something was taken out or put in before the end: places mean nothing any more.
         before, old = self.show(), self.frozen
@@ -127,9 +132,7 @@ class Sequence(Holder):
         return [Change("", before, self.show(), self._whole(value))]
 
     def _begins_with(self, values: List[Any], n: int) -> bool:
-        if list(map(is_, self.held[:n], values[:n])) != self.expected[:n]:
-            return False
-        return all(id(values[place]) == identity for place, identity in self.weak if place < n)
+        return list(map(id, values[:n])) == self.ids[:n]
 
     def _whole(self, value: Any) -> Undo:
         container, kept = self.container, self.kept
@@ -238,6 +241,9 @@ class Bytes(Node):
         super().__init__(book, value)
         self.data = bytes(memoryview(value)[:N_ITEMS_MAX])
 
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        return [] if bytes(memoryview(value)[:N_ITEMS_MAX]) == self.data else None
+
     def look(self, book: Book, value: Any) -> List[Change]:
         data = bytes(memoryview(value)[:N_ITEMS_MAX])
         if data == self.data:
@@ -256,20 +262,22 @@ class Bytes(Node):
 class Part(Node):
     """A container too large or too deep: its length, and a sample from its ends."""
 
-    __slots__ = ("length", "sample", "name")
+    __slots__ = ("length", "sample", "name", "container")
 
     def __init__(self, book: Book, value: Any) -> None:
         super().__init__(book, value)
         self.name = name_of(type(value))
-        self.length, self.sample = self._read(book, value)
+        self.container: Any = book.shapes.of(type(value)).container
+        self.length, self.sample = self._read(value)
 
-    def _read(self, book: Book, value: Any) -> Tuple[int, List[int]]:
-        container = book.shapes.of(type(value)).container
-        assert container is not None
-        return _length(container, value), _sample(container, value)
+    def _read(self, value: Any) -> Tuple[int, List[int]]:
+        return _length(self.container, value), _sample(self.container, value)
+
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        return [] if self._read(value) == (self.length, self.sample) else None
 
     def look(self, book: Book, value: Any) -> List[Change]:
-        now = self._read(book, value)
+        now = self._read(value)
         if now == (self.length, self.sample):
             return []
         before = self.show()
@@ -332,6 +340,15 @@ class Instance(Holder):
         named = [key if type(key) is str else Key(key, self.keeps) for key in keys]
         return named + self.slot_names
 
+    def unchanged(self, value: Any) -> Optional[List[Any]]:
+        shape = self.shape
+        if shape.slots or shape.namespace is None:
+            return super().unchanged(value)
+        attributes = shape.namespace.__get__(value)
+        values = list(_dict_values(attributes))
+        is_same = list(map(id, values)) == self.ids
+        return values if is_same and ends_with(self.labels, _dict_keys(attributes)) else None
+
     def has_same_labels(self, value: Any) -> bool:
         n_slots = len(self.slot_names)
         n_names = len(self.labels) - n_slots
@@ -353,6 +370,15 @@ class Instance(Holder):
 
     def children(self) -> List[Any]:
         return super().children() + ([self.contents] if self.contents else [])
+
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        values = self.unchanged(value)
+        return values if values is None else [*values, value]
+
+    def inside(self) -> Tuple[List[Tuple[int, Any]], int]:
+        n_values = len(self.ids)
+        contents = [] if self.contents is None else [(n_values, self.contents)]
+        return self.deep + contents, n_values + 1
 
     def store(self, value: Any, label: Any, old: Any) -> Undo:
         slot = next((slot for name, slot in self.shape.slots if name == label), None)

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import stat
-from os import lstat, scandir
+from os import listdir, lstat, scandir
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .change import Cannot
@@ -67,7 +67,10 @@ class Files(Watcher):
     def read(self) -> Reading:
         found: Reading = {}
         for fd, folder in self._place.uppers:
-            if not os.path.isdir(f"/proc/self/fd/{fd}"):
+            try:
+                if not listdir(fd):
+                    continue
+            except OSError:
                 # A test closed what it had not opened.
                 return self._last
             for path, state in _listing(f"/proc/self/fd/{fd}", _N_ENTRIES_MAX):
@@ -209,7 +212,7 @@ class Leftovers(Watcher):
 
     def read(self) -> Reading:
         try:
-            names = os.listdir(self._folder)
+            names = listdir(self._folder)
         except OSError:
             return {}
         return {name: "left" for name in names if not name.startswith("pytest-of-")}

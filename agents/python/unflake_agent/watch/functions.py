@@ -7,7 +7,7 @@ only the number can be read.
 
 import functools
 from types import FunctionType
-from typing import Any, FrozenSet, List, Optional
+from typing import Any, FrozenSet, List, Optional, Tuple
 
 from .change import Change, Undo
 from .containers import put
@@ -174,6 +174,12 @@ class Wrapped(Node):
     def fits(self, value: Any) -> bool:
         return id(value) == self.identity
 
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        return [_unwrap(value)]
+
+    def inside(self) -> Tuple[List[Tuple[int, Any]], int]:
+        return [(0, self.inner)], 1
+
     def look(self, book: Book, value: Any) -> List[Change]:
         return self.inner.look(book, _unwrap(value))
 
@@ -208,6 +214,9 @@ class Cache(Node):
 
     def fits(self, value: Any) -> bool:
         return id(value) == self.identity
+
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        return [] if self._read(value) == (self.size, self.misses) else None
 
     def look(self, book: Book, value: Any) -> List[Change]:
         now = self._read(value)

@@ -24,6 +24,7 @@ from .change import Change, Opaque, Undo, is_atom
 from .code import Module, Project
 from .containers import put, structure
 from .nodes import GONE, Book, Holder
+from .quick import Group
 from .shapes import RUNNERS as _RUNNERS
 from .shapes import file_of, is_installed, is_library, namespace_of
 
@@ -41,6 +42,13 @@ _FAILURES_MAX = 3
 
 _GRACE_SECONDS = 1.0
 """Watching may take so much longer than the tests before anything is watched less closely."""
+
+
+_PATIENCE = 16
+"""Looks before anything is laid out to be looked at together; most runs are shorter."""
+
+_REVIEW_AFTER = 128
+"""Looks after which it is seen which modules have calmed down."""
 
 
 class Shallow(Holder):
@@ -101,25 +109,61 @@ class Heap:
         self._seen: List[Any] = []
         self._watched: List[Tuple[Any, Holder]] = []
         self._seconds = 0.0
+        self._is_relaxed = False
+        """Whether there is nothing left that would be worth watching less closely."""
+        self._groups: List[Group] = []
+        self._unrest: Dict[int, int] = {}
+        """When each module was last seen to change, in looks."""
+        self._n_looks = 0
         self._meet()
 
     def look(self, test_seconds: float) -> List[Change]:
         """What changed since the last time; ``test_seconds`` is what all tests took so far."""
         begun = perf_counter()
         changes: List[Change] = []
-        for module, node in self._watched:
-            try:
-                changes += node.look(self._book, module)
-            except Exception:
-                self._begin_anew(module)
-                break
+        book = self._book
+        for group in self._groups[:]:
+            # Where it had to begin anew, there is nothing to compare with.
+            if self._book is book and not group.is_same():
+                changes += self._look_at(group)
+        self._n_looks += 1
+        if self._n_looks % _REVIEW_AFTER == 0:
+            self._regroup(0)
         loaded = dict.values(sys.modules)
         if len(loaded) != len(self._seen) or not all(map(is_, self._seen, loaded)):
             self._meet()
         self._seconds += perf_counter() - begun
-        if self._seconds > test_seconds + _GRACE_SECONDS:
+        if not self._is_relaxed and self._seconds > test_seconds + _GRACE_SECONDS:
             self._relax()
         return [change for change in changes if change.kind in self._kinds]
+
+    def _look_at(self, group: Group) -> List[Change]:
+        """Asks every node of some modules; those that changed are looked at by themselves next."""
+        changes: List[Change] = []
+        restless = []
+        for module, node in group.watched:
+            try:
+                found = node.look(self._book, module)
+            except Exception:
+                self._begin_anew(module)
+                return changes
+            if found:
+                self._unrest[id(module)] = self._n_looks
+                restless.append((module, node))
+                changes += found
+        if restless and len(group.watched) > 1:
+            group.leave_out(restless)
+            self._groups += [Group([pair]) for pair in restless]
+        group.was_looked_at()
+        return changes
+
+    def _regroup(self, patience: int) -> None:
+        """Puts all modules together that have been calm for a while."""
+        calm_since = self._n_looks - _REVIEW_AFTER
+        restless = [p for p in self._watched if self._unrest.get(id(p[0]), calm_since) > calm_since]
+        calm = Group(self._watched, patience)
+        calm.leave_out(restless)
+        self._groups = [calm, *(Group([pair]) for pair in restless)]
 
     @property
     def is_in_part(self) -> bool:
@@ -146,6 +190,7 @@ class Heap:
         finally:
             if enabled:
                 gc.enable()
+        self._regroup(_PATIENCE)
 
     def _begin(self, modules: List[Tuple[str, Any]]) -> None:
         for name, module in modules:
@@ -193,20 +238,28 @@ class Heap:
         return book
 
     def _relax(self) -> None:
-        """Watches the largest global less closely, where watching takes longer than the tests."""
-        largest = max(
+        """Watches globals less closely, the largest first, until half of what they hold is left.
+
+        Half at a time, because to measure them takes as long as to look at them.
+        """
+        sizes = sorted(
             (
                 (_size(node), number, position)
                 for number, (_, holder) in enumerate(self._watched)
                 for position, node in holder.deep
             ),
-            default=(0, 0, 0),
+            reverse=True,
         )
-        size, number, position = largest
-        if size < _WORTH_RELAXING:
-            return
-        module, holder = self._watched[number]
-        holder.relax(self._book, position, holder.values(module)[position])
+        n_too_many = sum(size for size, _, _ in sizes) // 2
+        self._is_relaxed = True
+        for size, number, position in sizes:
+            if n_too_many <= 0 or size < _WORTH_RELAXING:
+                break
+            module, holder = self._watched[number]
+            holder.relax(self._book, position, holder.values(module)[position])
+            n_too_many -= size
+            self._is_relaxed = False
+        self._regroup(_PATIENCE)
 
 
 def _size(node: Any) -> int:

@@ -15,11 +15,10 @@ An object belongs to the first node that meets it; others see its identity only.
 and a change is told once, under one name.
 """
 
-from operator import is_
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .change import Change, Opaque, Undo, is_atom, is_same_atom, joined, show_atom
+from .change import Change, Opaque, Undo, identity_of, is_atom, is_same_atom, joined, show_atom
 from .shapes import Shapes
 
 N_NODES_MAX = 20_000
@@ -136,6 +135,14 @@ class Node:
         """What is different from the last time; from now on this time counts."""
         raise NotImplementedError
 
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        """What it holds, if that is what it held; nothing is noted, and what is below not asked."""
+        raise NotImplementedError
+
+    def inside(self) -> Tuple[List[Tuple[int, Any]], int]:
+        """The nodes below, each with its place in what ``peek`` gives, and how much that is."""
+        return [], 0
+
     def show(self) -> str:
         raise NotImplementedError
 
@@ -157,18 +164,18 @@ def compare(book: Book, old: Any, value: Any, depth: int) -> Tuple[Any, List[Cha
     if is_node:
         release(book, old)
     fresh = book.freeze(value, depth)
-    if type(fresh) is Opaque:
-        same = type(old) is Opaque and bool(old.identity == fresh.identity)
+    if is_node or type(old) is Opaque:
+        # It may be somebody else's by now, or ours for the first time, and still be the same thing.
+        same = bool(old.identity == identity_of(value))
     else:
-        same = not is_node and type(old) is not Opaque and not isinstance(fresh, Node)
-        same = same and is_same_atom(old, fresh)
+        same = not isinstance(fresh, (Node, Opaque)) and is_same_atom(old, fresh)
     return fresh, [], not same
 
 
 class Holder(Node):
     """An object that holds others, each under a label."""
 
-    __slots__ = ("held", "weak", "expected", "labels", "frozen", "deep", "depth", "keeps", "kept")
+    __slots__ = ("held", "ids", "labels", "frozen", "deep", "depth", "keeps", "kept")
 
     def __init__(self, book: Book, value: Any, depth: int) -> None:
         super().__init__(book, value)
@@ -216,23 +223,18 @@ class Holder(Node):
     # What they have in common.
 
     def _note(self, values: List[Any]) -> None:
-        """What must be the same next time: by itself where it may be kept, else by identity."""
-        self.held = [value if _may_be_kept(value) else GONE for value in values]
-        self.weak = [
-            (n, id(values[n]))
-            for n, held in enumerate(self.held)
-            if held is GONE and not (self.labels and self.is_ignored(self.labels[n]))
-        ]
-        self.expected = [held is not GONE for held in self.held]
+        """What must be the same next time, by identity; what may be kept is, and so keeps its."""
+        self.ids = list(map(id, values))
+        self.held = list(filter(_may_be_kept, values))
 
-    def is_same(self, values: List[Any]) -> bool:
-        """Whether it holds what it held, each in its place."""
-        if len(values) != len(self.held) or list(map(is_, self.held, values)) != self.expected:
-            return False
-        for position, identity in self.weak:
-            if id(values[position]) != identity:
-                return False
-        return True
+    def unchanged(self, value: Any) -> Optional[List[Any]]:
+        """What it holds, if that is what it held, each in its place and under its label.
+
+        Asked of everything after each test, so those that are met most answer in one go.
+        """
+        values = self.values(value)
+        is_same = list(map(id, values)) == self.ids and self.has_same_labels(value)
+        return values if is_same else None
 
     def freeze(self, book: Book, position: int, held: Any) -> Any:
         if self.is_ignored(self.labels[position]):
@@ -245,6 +247,12 @@ class Holder(Node):
     def children(self) -> List[Any]:
         return [node for _, node in self.deep]
 
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        return self.unchanged(value)
+
+    def inside(self) -> Tuple[List[Tuple[int, Any]], int]:
+        return self.deep, len(self.ids)
+
     def relax(self, book: Book, position: int, held: Any) -> None:
         """From now on watches one thing it holds by its length, or its identity, only."""
         release(book, self.frozen[position])
@@ -253,9 +261,9 @@ class Holder(Node):
         self._find_deep()
 
     def look(self, book: Book, value: Any) -> List[Change]:
-        values = self.values(value)
-        if not self.is_same(values) or not self.has_same_labels(value):
-            return self.look_closely(book, value, values)
+        values = self.unchanged(value)
+        if values is None:
+            return self.look_closely(book, value, self.values(value))
         changes = _NO_CHANGES
         for position, node in self.deep:
             found = node.look(book, values[position])

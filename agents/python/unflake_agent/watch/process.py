@@ -12,7 +12,8 @@ import signal
 import threading
 import time
 from _thread import get_ident
-from os import chdir, getcwd, listdir, readlink, umask
+from os import P_ALL, WEXITED, WNOHANG, WNOWAIT, waitid
+from os import chdir, fstat, getcwd, listdir, readlink, umask
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from .change import Cannot, Change, Opaque, show_atom
@@ -156,11 +157,17 @@ class Signals(Watcher):
 
     def __init__(self) -> None:
         self._handlers: Dict[str, Any] = {}
+        self._ids: List[int] = []
+        self._read: Reading = {}
         super().__init__()
 
     def read(self) -> Reading:
-        get = _signal.getsignal
-        return {number: _handler(get(number)) for number in self._numbers}  # type: ignore[misc]
+        found = list(map(_signal.getsignal, self._numbers))
+        ids = list(map(id, found))
+        if ids != self._ids:
+            self._ids = ids
+            self._read = dict(zip(self._numbers, map(_handler, found)))  # type: ignore[arg-type]
+        return self._read
 
     def _differences(self, before: Reading, after: Reading) -> List[Change]:
         return super()._differences(*({_name(n): r[n] for n in r} for r in (before, after)))
@@ -237,6 +244,8 @@ class Processes(_Leftovers):
 
     def read(self) -> Reading:
         found: Reading = {}
+        if not _has_children():
+            return found
         for pid in _children():
             name = _command(pid)
             if name:
@@ -248,6 +257,14 @@ class Processes(_Leftovers):
 
     def put_back(self, name: str, value: Optional[Any]) -> None:
         raise Cannot("whoever started a process may still wait for it")
+
+
+def _has_children() -> bool:
+    try:
+        waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT)
+        return True
+    except ChildProcessError:
+        return False
 
 
 def _children() -> List[str]:
@@ -281,15 +298,28 @@ class Descriptors(Watcher):
 
     def __init__(self, ours: Set[int]) -> None:
         self._ours = {str(fd) for fd in ours}
+        self._files: Dict[str, Any] = {}
         super().__init__()
 
     def read(self) -> Reading:
-        found: Reading = {}
+        files: Dict[str, Any] = {}
         for fd in listdir(self._listing):
+            try:
+                status = fstat(int(fd))
+                files[fd] = status.st_dev, status.st_ino
+            except OSError:
+                # The one that read the listing.
+                continue
+        before, self._files = self._files, files
+        # To ask for their names takes longer than all the rest.
+        return self._last if files == before else self._named(files)
+
+    def _named(self, files: Dict[str, Any]) -> Reading:
+        found: Reading = {}
+        for fd in files:
             try:
                 found[fd] = readlink(f"{self._listing}/{fd}")
             except OSError:
-                # The one that read the listing.
                 continue
         return found
 

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from .change import module_of, type_dict, type_mro
 
 OPEN_LIBRARY = ("collections", "types", "argparse", "configparser", "queue", "optparse", "string")
-RUNNERS = ("_pytest", "pytest", "pluggy", "_unflake_agent")
+RUNNERS = ("_pytest", "pytest", "pluggy", "hypothesis", "_unflake_agent")
 
 CONTAINERS = (dict, list, set, deque, bytearray)
 """What can be changed in place; the first that a class derives from counts."""

@@ -43,7 +43,8 @@ class Watcher:
     def look(self) -> List[Change]:
         """What changed since the last time."""
         before, self._last = self._last, self.read()
-        return [] if before == self._last else self._differences(before, self._last)
+        is_same = before is self._last or before == self._last
+        return [] if is_same else self._differences(before, self._last)
 
     def begin(self) -> None:
         """Remembers the state as that of the beginning."""

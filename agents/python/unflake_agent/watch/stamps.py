@@ -33,6 +33,9 @@ class Stamp(Node):
         self.stamp = read(value)
         self.kept: Any = None
 
+    def peek(self, value: Any) -> Optional[List[Any]]:
+        return [] if self.read(value) == self.stamp else None
+
     def look(self, book: Book, value: Any) -> List[Change]:
         stamp = self.read(value)
         if stamp == self.stamp:
@@ -121,8 +124,8 @@ class Local(Dictionary):
     def read_labels(self, value: Any) -> List[Any]:
         return super().read_labels(_namespace(value))
 
-    def has_same_labels(self, value: Any) -> bool:
-        return super().has_same_labels(_namespace(value))
+    def unchanged(self, value: Any) -> Optional[List[Any]]:
+        return super().unchanged(_namespace(value))
 
     def accessor(self, label: Any) -> str:
         return f".{label}"

@@ -98,9 +98,14 @@ impl Around<'_> {
             self.summary()
         );
         let mut text = comment(&head);
+        let mut command = None;
         for setting in &SETTINGS {
             let value = self.value(setting);
             let sign = if self.is_settled(setting) { "" } else { "# " };
+            if setting.command != command {
+                command = setting.command;
+                text.extend(command.map(|command| format!("\n[{command}]\n")));
+            }
             let _ = write!(text, "\n{}{sign}{} = {value}\n", comment(setting.why), setting.key);
         }
         text

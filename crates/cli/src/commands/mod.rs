@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod fix;
 pub(crate) mod history;
 pub(crate) mod init;
+pub(crate) mod lint;
 pub(crate) mod orders;
 pub(crate) mod replay;
 pub(crate) mod run;

@@ -9,5 +9,6 @@
 mod common;
 mod fix;
 mod fixtures;
+mod lint;
 mod robust;
 mod setup;

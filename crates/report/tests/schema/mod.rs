@@ -1,4 +1,4 @@
-//! Checks a value against `schemas/findings.json`: as much of JSON Schema as that file uses.
+//! Checks a value against a schema: as much of JSON Schema as those in `schemas/` use.
 
 use serde_json::Value;
 
@@ -6,11 +6,15 @@ pub(crate) fn schema() -> Value {
     serde_json::from_str(include_str!("../../schemas/findings.json")).expect("the schema is JSON")
 }
 
-/// Where the value differs from the schema, and how.
+/// Where the value differs from the schema of findings, and how.
 pub(crate) fn faults(value: &Value) -> Vec<String> {
-    let schema = schema();
+    faults_by(&schema(), value)
+}
+
+/// Where the value differs from a schema, and how.
+pub(crate) fn faults_by(schema: &Value, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
-    check(&schema, &schema, value, "", &mut faults);
+    check(schema, schema, value, "", &mut faults);
     faults
 }
 

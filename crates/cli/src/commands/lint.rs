@@ -1,0 +1,137 @@
+//! `unflake lint`.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use unflake_app::dirty::allow::AllowList;
+use unflake_app::dirty::{LintRequest, Scope, lint};
+use unflake_engine::Interrupt;
+use unflake_report::Layout;
+use unflake_report::dirt::{Inspection, Shown, json, markdown, text};
+
+use crate::commands::study::{WIDTH, colour};
+use crate::exit::{self, Failure};
+use crate::progress::{Goal, Line};
+use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
+use crate::store_args::command_line;
+use crate::study_args::{IsolationArg, span};
+
+const ALLOW_HELP: &str = "\
+What is meant to stay (--allow, or `[lint] allow` in unflake.toml):
+  shop.cache.*                        places, as they are listed; * is any text, ? one character
+  kind:logging                        a kind of state
+  tests/test_a.py::*: os.environ['X'] either, for some tests only";
+
+/// Options of `unflake lint`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = ALLOW_HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that can be typed")]
+pub(crate) struct LintArgs {
+    /// Files, folders or tests to look at, as the runner takes them [default: all]
+    pub paths: Vec<OsString>,
+
+    /// Run the tests once, and look at what each leaves behind
+    #[arg(long)]
+    pub dynamic: bool,
+
+    /// List also what is not counted as dirt, and why
+    #[arg(long)]
+    pub all: bool,
+
+    /// Something that is meant to be left behind; instead of what the project allows
+    #[arg(long, value_name = "ENTRY")]
+    pub allow: Vec<String>,
+
+    /// Watch installed packages, too
+    #[arg(long)]
+    pub third_party: bool,
+
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    /// How long one test may take before it is stopped
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    pub timeout: Duration,
+
+    /// Keep the run apart: files, processes, network; files are watched only so
+    #[arg(long, value_name = "LEVEL", default_value = "all")]
+    pub isolation: IsolationArg,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: LintFormat,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    /// Options for the runner, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// What `lint` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintFormat {
+    /// For people
+    Text,
+    /// One line for each change
+    Table,
+    /// For programs
+    Json,
+    /// For a pull request
+    Markdown,
+}
+
+/// Lists the tests that leave something behind.
+pub(crate) fn run(args: &LintArgs) -> Result<u8, Failure> {
+    if !args.dynamic {
+        return Err(Failure::input(
+            "tests cannot be looked at without running them yet",
+            "say `unflake lint --dynamic`, which runs them once and watches what they leave behind",
+        ));
+    }
+    let request = LintRequest {
+        allow: AllowList::new(&args.allow),
+        scope: if args.third_party { Scope::ThirdParty } else { Scope::Project },
+        is_whole_suite: args.paths.is_empty() && args.options.is_empty(),
+        command: command_line(),
+    };
+    let project = project(here()?, args.python.clone(), args.paths.clone(), args.options.clone())?;
+    let limits = limits(levels(args.isolation), args.timeout, 1);
+    let interrupt = Interrupt::default();
+    stop_on_ctrl_c(&interrupt);
+    let mut line = Line::new(Goal::default());
+    let linted = lint(&request, &project, &limits, &interrupt, &mut line);
+    line.clear();
+    let inspection = linted.map_err(|error| not_run(&error))?;
+    show(&inspection, args)?;
+    Ok(code(&inspection))
+}
+
+fn show(inspection: &Inspection, args: &LintArgs) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let layout = Layout { width: WIDTH, colour: colour(&out) };
+    let shown = if args.all { Shown::All } else { Shown::Dirt };
+    let report = match if args.json { LintFormat::Json } else { args.format } {
+        LintFormat::Text => text::render(inspection, shown, layout),
+        LintFormat::Table => text::table(inspection, shown),
+        LintFormat::Json => json::render(inspection, shown),
+        LintFormat::Markdown => markdown::render(inspection, shown),
+    };
+    out.write_all(report.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+fn code(inspection: &Inspection) -> u8 {
+    match (inspection.n_dirty(), inspection.n_not_run) {
+        (0, 0) => exit::SUCCESS,
+        // No dirt, but not everything was looked at.
+        (0, _) => exit::UNDECIDED,
+        _ => exit::FOUND,
+    }
+}
