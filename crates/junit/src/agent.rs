@@ -31,26 +31,40 @@ macro_rules! embed {
 
 /// What every agent has.
 const CORE: &[(&str, &str)] = embed![
+    "Access",
     "Backend",
     "Backends",
     "Capture",
+    "Change",
     "Collection",
     "Connection",
+    "Difference",
+    "Heap",
     "Json",
     "Main",
     "Narrator",
+    "Node",
     "Plan",
+    "Preload",
+    "Reader",
     "Reporter",
+    "Scout",
+    "Shapes",
     "Slot",
+    "Surface",
     "Test",
     "Text",
     "Voice",
     "Watch",
+    "Watcher",
 ];
 /// What it has for JUnit 3 and 4.
-const OLD: &[(&str, &str)] = embed!["Arrangement", "JUnit4"];
+const OLD: &[(&str, &str)] = embed!["Arrangement", "JUnit4", "OldBlank"];
 /// What it has for the JUnit Platform.
 const PLATFORM: &[(&str, &str)] = embed!["Ear", "Engines", "Placed", "Platform", "Tree"];
+
+/// What it has for Jupiter.
+const JUPITER: &[(&str, &str)] = embed!["Blank"];
 
 /// Its main class.
 pub(crate) const MAIN: &str = "unflake.agent.Main";
@@ -89,6 +103,9 @@ pub(crate) fn classes(
     }
     if has("junit-platform-launcher") {
         sources.extend(PLATFORM);
+    }
+    if has("junit-jupiter-api") {
+        sources.extend(JUPITER);
     }
     let texts = sources.iter().flat_map(|(name, text)| [*name, *text]);
     let jars = junit.iter().map(|entry| entry.as_str());
@@ -182,7 +199,7 @@ mod tests {
         let mut there: Vec<String> =
             names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
         there.sort();
-        let all = CORE.iter().chain(OLD).chain(PLATFORM);
+        let all = CORE.iter().chain(OLD).chain(PLATFORM).chain(JUPITER);
         let mut carried: Vec<&str> = all.map(|(name, _)| *name).collect();
         carried.sort_unstable();
         assert_eq!(carried, there);

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use unflake_engine::{Ending, Engine, Event, Interrupt};
+use unflake_engine::{Change, Ending, Engine, Event, Interrupt, Restored, Watching};
 use unflake_junit::{Limits, Plain, Prepared, Project, Surroundings};
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
@@ -14,6 +14,9 @@ use unflake_model::{
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(10);
+
+/// Every run is made alone.
+const RUN: RunId = RunId(0);
 
 /// A project that was built.
 pub(crate) struct Built {
@@ -91,6 +94,10 @@ pub(crate) struct Ran {
     pub(crate) ending: Ending,
     /// Message and whole text of each failure.
     pub(crate) failures: Vec<(String, String)>,
+    /// What each attempt changed.
+    pub(crate) changes: Vec<Vec<Change>>,
+    /// What was put back.
+    pub(crate) restored: Restored,
 }
 
 impl Ran {
@@ -105,9 +112,20 @@ pub(crate) fn run(engine: &mut Engine, names: &[&str]) -> Ran {
 }
 
 pub(crate) fn run_with(engine: &mut Engine, names: &[&str], repetition: Repetition) -> Ran {
+    let order = order(engine, names);
+    run_order(engine, order, repetition)
+}
+
+/// Runs them, and looks at the state that they leave behind.
+pub(crate) fn run_watched(engine: &mut Engine, names: &[&str], watching: Watching) -> Ran {
+    engine.watch(RUN, Some(watching));
+    run(engine, names)
+}
+
+fn order(engine: &Engine, names: &[&str]) -> Order {
     let suite = suite(engine);
     let tests: Vec<TestIndex> = names.iter().map(|name| find(&suite, name)).collect();
-    run_order(engine, Order::from_distinct(tests), repetition)
+    Order::from_distinct(tests)
 }
 
 pub(crate) fn find(suite: &Suite, name: &str) -> TestIndex {
@@ -116,20 +134,22 @@ pub(crate) fn find(suite: &Suite, name: &str) -> TestIndex {
 }
 
 pub(crate) fn run_order(engine: &mut Engine, order: Order, repetition: Repetition) -> Ran {
-    let run = RunId(0);
-    let experiment = Experiment { run, order, environment: Environment::Plain, repetition };
+    let experiment = Experiment { run: RUN, order, environment: Environment::Plain, repetition };
     engine.submit(&experiment).unwrap();
-    let (mut ran, mut failures) = (None, Vec::new());
+    let (mut ran, mut failures, mut restored) = (None, Vec::new(), Restored::default());
+    let mut all_changes = Vec::new();
     loop {
         match engine.next_event().unwrap() {
             Event::RunEnded { observation, ending, .. } => ran = Some((observation, ending)),
-            Event::TestEnded { failure, .. } => {
+            Event::TestEnded { failure, changes, .. } => {
                 failures.extend(failure.map(|failure| (failure.message, failure.text)));
+                all_changes.push(changes);
             }
+            Event::Restored { restored: what, .. } => restored = what,
             Event::Idle => break,
             _ => (),
         }
     }
     let (observation, ending) = ran.unwrap();
-    Ran { observation, ending, failures }
+    Ran { observation, ending, failures, changes: all_changes, restored }
 }

@@ -16,4 +16,7 @@ interface Backend {
      * up before the last of them.
      */
     boolean run(List<Slot> slots, Reporter reporter);
+
+    /** Loads what every run needs, by running a test of ours. */
+    void warmUp();
 }

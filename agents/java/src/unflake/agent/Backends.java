@@ -66,6 +66,12 @@ final class Backends {
         return found.write(plan.rootdir, "junit (" + String.join(", ", byName.keySet()) + ")");
     }
 
+    void warmUp() {
+        for (Backend backend : byName.values()) {
+            backend.warmUp();
+        }
+    }
+
     /** Runs attempts in their order: those that stand together with one backend in one go. */
     void run(List<Slot> slots, Reporter reporter) {
         int from = 0;

@@ -126,6 +126,11 @@ final class Connection implements Voice {
         return Json.parse(new String(read(length).array(), StandardCharsets.UTF_8));
     }
 
+    /** Who waits in {@link #receive} is told that nothing more will come. */
+    void hush() throws IOException {
+        channel.shutdownInput();
+    }
+
     private ByteBuffer read(int length) throws IOException {
         ByteBuffer buffer = ByteBuffer.allocate(length);
         while (buffer.hasRemaining()) {

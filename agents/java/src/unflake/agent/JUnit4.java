@@ -3,6 +3,7 @@ package unflake.agent;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.junit.runner.Description;
 import org.junit.runner.Request;
@@ -49,6 +50,12 @@ final class JUnit4 implements Backend {
             from = to;
         }
         return goesOn;
+    }
+
+    @Override
+    public void warmUp() {
+        List<Slot> slots = Collections.singletonList(new Slot(OldBlank.TEST, 0, 0));
+        runClass(slots, Reporter.mute(Watch.NONE));
     }
 
     private static boolean runClass(List<Slot> slots, Reporter reporter) {

@@ -19,6 +19,7 @@ import java.util.Set;
  * java ... unflake.agent.Main PLAN SOCKET TOKEN      one run, as the engine asks for it
  * java ... unflake.agent.Main PLAN --collect FILE    writes down which tests there are
  * java ... unflake.agent.Main PLAN --run TEST ...    runs tests in this order, for a person
+ * java ... unflake.agent.Main PLAN --scout FILE N .. writes down which classes these tests use
  * </pre>
  *
  * <p>A Java process cannot be forked, so it makes one run and leaves. What there is to run was
@@ -30,10 +31,17 @@ public final class Main {
     private static final int BROKEN = 98;
     private static final int VERSION = 1;
 
-    private final Plan plan;
+    /** More than it takes to wake a thread up. */
+    private static final long HUSH_MS_MAX = 300;
 
-    private Main(Plan plan) {
-        this.plan = plan;
+    private final String planFile;
+    private final Plan plan;
+    /** Whether the run is over, and the end of the connection is of our making. */
+    private volatile boolean isLeaving;
+
+    private Main(String planFile) throws IOException {
+        this.planFile = planFile;
+        plan = Plan.read(planFile);
     }
 
     public static void main(String[] arguments) {
@@ -59,7 +67,7 @@ public final class Main {
             return NO_ENGINE;
         }
         ownTemporaryFolder();
-        Main main = new Main(Plan.read(arguments[0]));
+        Main main = new Main(arguments[0]);
         for (Map.Entry<String, String> entry : main.plan.properties.entrySet()) {
             System.setProperty(entry.getKey(), entry.getValue());
         }
@@ -70,6 +78,10 @@ public final class Main {
         }
         if (arguments[1].equals("--run")) {
             return main.runFor(arguments);
+        }
+        if (arguments[1].equals("--scout")) {
+            main.scout(arguments);
+            return 0;
         }
         main.serve(arguments[1], arguments[2]);
         return 0;
@@ -84,29 +96,62 @@ public final class Main {
     }
 
     private void serve(String socket, String token) throws IOException {
+        Capture capture = Capture.install();
         Connection server = hello(socket, token, "server", null);
         String collected = plan.collected();
         server.say(collected);
+        Preload preload = Preload.begin(plan);
         Map<?, ?> run = awaitRun(server);
         if (run == null) {
             return;
         }
         Object number = integer(run.get("run"));
         server.say("forked", Json.object("run", number, "pid", pid()));
-        leaveWith(server);
+        Thread listener = leaveWith(server);
         Connection connection = hello(socket, token, "run", number);
-        connection.say("isolated", Json.object("applied", new ArrayList<>(), "refused", refuse(run)));
+        connection.say("isolated",
+                Json.object("applied", new ArrayList<>(), "refused", refuse(run)));
         List<Test> tests = tests(collected);
         Set<Integer> brief = new HashSet<>(integers(run.get("brief")));
+        Backends backends = preload.finish();
         Watch watch = watch(run);
-        Reporter reporter = new Reporter(connection, Capture.install(), brief, watch);
+        Reporter reporter = new Reporter(connection, capture, brief, watch);
         boolean isTwice = Boolean.TRUE.equals(run.get("twice"));
-        Backends.of(plan).run(slots(tests, integers(run.get("order")), isTwice), reporter);
-        connection.say("done", Json.object());
+        backends.run(slots(tests, integers(run.get("order")), isTwice), reporter);
+        connection.say("done", watch.lastWords());
+        hush(server, listener);
     }
 
-    private Watch watch(Map<?, ?> run) {
-        return Watch.NONE;
+    /** A thread that waits outside of Java's control would keep {@code halt} waiting for 0.3 s. */
+    private void hush(Connection server, Thread listener) throws IOException {
+        isLeaving = true;
+        server.hush();
+        try {
+            listener.join(HUSH_MS_MAX);
+        } catch (InterruptedException left) {
+            // A test left the thread so; then it takes a little longer.
+            return;
+        }
+    }
+
+    private Watch watch(Map<?, ?> run) throws IOException {
+        Object kinds = run.get("watch");
+        Map<?, ?> wish = (Map<?, ?>) run.get("restore");
+        if (kinds == null && wish == null) {
+            return Watch.NONE;
+        }
+        Heap heap;
+        try {
+            heap = new Heap(plan);
+        } catch (UnsupportedOperationException closed) {
+            return Watch.BLIND;
+        }
+        Scout.wake(planFile, integers(run.get("order")));
+        Set<String> told = kinds == null ? null : new HashSet<>(texts(kinds));
+        return new Watcher(heap, told, wish == null ? null : new Watcher.Wish(
+                integer(wish.get("before")).intValue(),
+                texts(wish.get("items")),
+                Boolean.TRUE.equals(wish.get("all_but"))));
     }
 
     private static Connection hello(String socket, String token, String role, Object run)
@@ -141,17 +186,20 @@ public final class Main {
     }
 
     /** From here on, the end of the engine (or its wish) is the end of this process. */
-    private static void leaveWith(Connection server) {
+    private Thread leaveWith(Connection server) {
         Thread listener = new Thread(() -> {
             try {
                 awaitRun(server);
             } catch (IOException gone) {
                 // All the same.
             }
-            Runtime.getRuntime().halt(0);
+            if (!isLeaving) {
+                Runtime.getRuntime().halt(0);
+            }
         }, "unflake-listener");
         listener.setDaemon(true);
         listener.start();
+        return listener;
     }
 
     private static List<Object> refuse(Map<?, ?> run) {
@@ -183,6 +231,17 @@ public final class Main {
         return slots;
     }
 
+    /** For a run that is watched. */
+    private void scout(String[] arguments) throws IOException {
+        List<Integer> order = new ArrayList<>();
+        for (int i = 3; i < arguments.length; i++) {
+            order.add(Integer.valueOf(arguments[i]));
+        }
+        Capture.install();
+        Reporter reporter = Reporter.mute(Scout.go(plan, arguments[2]));
+        Backends.of(plan).run(slots(tests(plan.collected()), order, false), reporter);
+    }
+
     /** For a person: a line for each test, and the failures; status 1 if there are any. */
     private int runFor(String[] arguments) throws IOException {
         List<Test> tests = tests(plan.collected());
@@ -212,6 +271,14 @@ public final class Main {
             }
         }
         return integers;
+    }
+
+    private static List<String> texts(Object value) {
+        List<String> texts = new ArrayList<>();
+        for (Object text : (List<?>) value) {
+            texts.add((String) text);
+        }
+        return texts;
     }
 
     private static Long integer(Object value) {

@@ -1,8 +1,8 @@
 package unflake.agent;
 
+import java.lang.reflect.Method;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import org.junit.platform.engine.EngineDiscoveryRequest;
 import org.junit.platform.engine.ExecutionRequest;
 import org.junit.platform.engine.TestDescriptor;
@@ -27,7 +27,11 @@ import org.junit.platform.launcher.core.LauncherFactory;
  * the whole run lives as long as it does under Surefire.
  */
 final class Platform implements Backend {
+    private static final String JUPITER = "junit-jupiter";
+    private static final String BLANK = "unflake.agent.Blank";
+
     private final TestEngine engine;
+    /** Null for a test of ours. */
     private final Plan plan;
 
     Platform(TestEngine engine, Plan plan) {
@@ -66,18 +70,47 @@ final class Platform implements Backend {
 
     @Override
     public boolean run(List<Slot> slots, Reporter reporter) {
-        Ordered ordered = new Ordered(slots);
         try {
-            LauncherConfig config = LauncherConfig.builder()
-                    .enableTestEngineAutoRegistration(false)
-                    .addTestEngines(ordered)
-                    .build();
-            Launcher launcher = LauncherFactory.create(config);
-            launcher.execute(request(Collections.emptyList()), new Ear(ordered.placed, reporter));
+            LauncherConfig.Builder config =
+                    LauncherConfig.builder().enableTestEngineAutoRegistration(false);
+            run(slots, reporter, config);
         } catch (Throwable fault) {
             reporter.failedAround(slots, fault);
         }
         return reporter.finish(slots);
+    }
+
+    private void run(List<Slot> slots, Reporter reporter, LauncherConfig.Builder config) {
+        Ordered ordered = new Ordered(slots);
+        Launcher launcher = LauncherFactory.create(config.addTestEngines(ordered).build());
+        launcher.execute(request(Collections.emptyList()), new Ear(ordered.placed, reporter));
+    }
+
+    @Override
+    public void warmUp() {
+        if (!engine.getId().equals(JUPITER)) {
+            return;
+        }
+        Test blank = new Test(0, BLANK + "#nothing", BLANK, JUPITER);
+        List<Slot> slots = Collections.singletonList(new Slot(blank, 0, 0));
+        try {
+            Platform alone = new Platform(engine, null);
+            alone.run(slots, Reporter.mute(Watch.NONE), withoutServices());
+        } catch (ReflectiveOperationException | IllegalStateException old) {
+            // This version cannot be kept from what the project has put there: no warmth, then.
+            return;
+        }
+    }
+
+    /** Nothing that the project has registered takes part; which of it can be depends on JUnit. */
+    private static LauncherConfig.Builder withoutServices() throws ReflectiveOperationException {
+        LauncherConfig.Builder config = LauncherConfig.builder();
+        for (Method method : LauncherConfig.Builder.class.getMethods()) {
+            if (method.getName().endsWith("AutoRegistration")) {
+                method.invoke(config, false);
+            }
+        }
+        return config;
     }
 
     private TestDescriptor discover(List<Class<?>> classes, UniqueId root) {
@@ -89,12 +122,25 @@ final class Platform implements Backend {
         for (Class<?> type : classes) {
             builder.selectors(DiscoverySelectors.selectClass(type));
         }
-        for (Map.Entry<String, String> entry : plan.configuration.entrySet()) {
-            builder.configurationParameter(entry.getKey(), entry.getValue());
+        if (plan == null) {
+            withoutSettings(builder);
+        } else {
+            plan.configuration.forEach(builder::configurationParameter);
         }
         // Side by side, tests have no order.
         builder.configurationParameter("junit.jupiter.execution.parallel.enabled", "false");
         return builder.build();
+    }
+
+    /** No settings from properties and files of the project; since JUnit 5.7. */
+    private static void withoutSettings(LauncherDiscoveryRequestBuilder builder) {
+        try {
+            builder.getClass()
+                    .getMethod("enableImplicitConfigurationParameters", boolean.class)
+                    .invoke(builder, false);
+        } catch (ReflectiveOperationException old) {
+            throw new IllegalStateException(old);
+        }
     }
 
     /** The engine, with a tree in our order. */

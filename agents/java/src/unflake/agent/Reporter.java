@@ -1,6 +1,7 @@
 package unflake.agent;
 
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
@@ -24,6 +25,11 @@ final class Reporter {
         this.capture = capture;
         this.brief = brief;
         this.watch = watch;
+    }
+
+    /** One that nobody hears. */
+    static Reporter mute(Watch watch) {
+        return new Reporter((name, body) -> {}, new Capture(), new HashSet<>(), watch);
     }
 
     /** The attempt begins, unless it is under way; the one before it is over. */

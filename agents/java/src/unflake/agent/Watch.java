@@ -13,8 +13,23 @@ interface Watch {
     /** Adds to the end of an attempt what it has changed. */
     void look(Map<String, Object> end);
 
+    /** What the end of the run tells: whether something was not watched. */
+    Map<String, Object> lastWords();
+
     /** A run that nobody watches. */
-    Watch NONE = new Watch() {
+    Watch NONE = new Unwatched(false);
+
+    /** A run that nobody can watch, though somebody asked for it. */
+    Watch BLIND = new Unwatched(true);
+
+    /** Sees nothing. */
+    final class Unwatched implements Watch {
+        private final boolean isMissed;
+
+        private Unwatched(boolean isMissed) {
+            this.isMissed = isMissed;
+        }
+
         @Override
         public boolean isDue(int position) {
             return false;
@@ -27,5 +42,10 @@ interface Watch {
 
         @Override
         public void look(Map<String, Object> end) {}
-    };
+
+        @Override
+        public Map<String, Object> lastWords() {
+            return isMissed ? Json.object("in_part", true) : Json.object();
+        }
+    }
 }
