@@ -10,6 +10,9 @@ use unflake_pytest::Project;
 use crate::cold::PlainRunner;
 use crate::plain::PythonRunner;
 
+/// How much longer than our own runs a plain one may take.
+const PATIENCE: u32 = 3;
+
 /// A project, or a part of one that has its own tests.
 pub trait Adapter: Sync {
     /// How the engine is to start the agent.
@@ -33,6 +36,14 @@ pub struct Around<'a> {
     pub start_time: Duration,
     /// How long one test may take.
     pub test_timeout: Duration,
+}
+
+impl Around<'_> {
+    /// How long a plain runner may take for tests that took so long in our own runs, with what it
+    /// is granted anyway.
+    pub(crate) fn time_max(&self, took: Duration, granted: Duration) -> Duration {
+        (self.start_time + took) * PATIENCE + self.test_timeout + granted
+    }
 }
 
 /// How tests are called.

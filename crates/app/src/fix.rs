@@ -311,7 +311,8 @@ impl Trial<'_> {
         let with = |kept: &[usize]| -> Option<Proposal> {
             let wrong =
                 Wrong { helpers: vec![helper.clone()], kept: Some(kept.to_vec()), ..wrong.clone() };
-            let proposed = propose(self.runner.project, &wrong, self.runner.interrupt).ok()?;
+            let proposed =
+                propose(self.runner.project, &wrong, self.runner.around.interrupt).ok()?;
             proposed.patches.into_iter().next()
         };
         let helps = |kept: &[usize]| -> Result<bool, String> {

@@ -15,8 +15,7 @@ use crate::adapter::{Adapter, Around, Call};
 use crate::causes::with_causes;
 use crate::cold::PlainRunner;
 
-/// How much longer than our own runs Maven may take, and what is granted anyway: it builds first.
-const PATIENCE: u32 = 3;
+/// What Maven is granted anyway: it builds first.
 const GRANTED: Duration = Duration::from_mins(2);
 
 /// A module whose tests are known.
@@ -62,9 +61,7 @@ struct MavenRunner<'a> {
 impl MavenRunner<'_> {
     fn plain(&self, took: Duration) -> Plain<'_> {
         let JavaModule { project, prepared } = self.module;
-        let Around { start_time, test_timeout, .. } = self.around;
-        let time_max = (start_time + took) * PATIENCE + test_timeout + GRANTED;
-        Plain { project, prepared, time_max }
+        Plain { project, prepared, time_max: self.around.time_max(took, GRANTED) }
     }
 
     fn interrupt(&self) -> &Interrupt {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use unflake_engine::{Collected, Interrupt};
 use unflake_model::{OutcomeKind, TestId};
 use unflake_pytest::{Changed, Invocation, Plain, PlainEnding, PlainError, PlainRun, Project};
 
@@ -11,19 +10,13 @@ use crate::adapter::Around;
 use crate::causes::with_causes;
 use crate::cold::PlainRunner;
 
-/// How much longer than our own runs a plain one may take, and what is granted anyway.
-const PATIENCE: u32 = 3;
+/// What a plain run is granted anyway.
 const GRANTED: Duration = Duration::from_secs(2);
 
 /// The plain runner of a Python project.
 pub(crate) struct PythonRunner<'a> {
     pub(crate) project: &'a Project,
-    pub(crate) collected: &'a Collected,
-    pub(crate) interrupt: &'a Interrupt,
-    /// How long it takes to start and to collect.
-    pub(crate) start_time: Duration,
-    /// How long one test may take.
-    pub(crate) test_timeout: Duration,
+    pub(crate) around: Around<'a>,
     /// Files that it sees otherwise than they are.
     pub(crate) changed: &'a [Changed],
 }
@@ -31,8 +24,7 @@ pub(crate) struct PythonRunner<'a> {
 impl<'a> PythonRunner<'a> {
     /// Of the work tree as it is.
     pub(crate) fn new(project: &'a Project, around: Around<'a>) -> Self {
-        let Around { collected, interrupt, start_time, test_timeout } = around;
-        Self { project, collected, interrupt, start_time, test_timeout, changed: &[] }
+        Self { project, around, changed: &[] }
     }
 
     /// The same for a test that is run twice.
@@ -44,9 +36,9 @@ impl<'a> PythonRunner<'a> {
     fn plain(&self, took: Duration) -> Plain<'_> {
         Plain {
             project: self.project,
-            collected: self.collected,
+            collected: self.around.collected,
             invocation: Invocation::Module,
-            time_max: (self.start_time + took) * PATIENCE + self.test_timeout + GRANTED,
+            time_max: self.around.time_max(took, GRANTED),
             changed: self.changed,
         }
     }
@@ -54,8 +46,9 @@ impl<'a> PythonRunner<'a> {
 
 impl PlainRunner for PythonRunner<'_> {
     fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
-        let ids: Vec<&str> = self.collected.tests.iter().map(|test| test.id.as_str()).collect();
-        outcomes(&ids, self.plain(took).run_suite(self.interrupt))
+        let ids: Vec<&str> =
+            self.around.collected.tests.iter().map(|test| test.id.as_str()).collect();
+        outcomes(&ids, self.plain(took).run_suite(self.around.interrupt))
     }
 
     fn run(
@@ -68,7 +61,7 @@ impl PlainRunner for PythonRunner<'_> {
         if let Some(id) = ids.iter().find(|id| !plain.can_name(id)) {
             return Err(format!("`{id}` cannot be named on its command line"));
         }
-        outcomes(&ids, plain.run_order(&ids, self.interrupt))
+        outcomes(&ids, plain.run_order(&ids, self.around.interrupt))
     }
 
     fn command(&self, tests: &[&TestId]) -> Option<String> {
@@ -83,7 +76,7 @@ impl PlainRunner for PythonRunner<'_> {
         if !plain.can_name(test.as_str()) {
             return Err(format!("`{test}` cannot be named on its command line"));
         }
-        let ended = outcomes(&ids, plain.run_order(&ids, self.interrupt))?;
+        let ended = outcomes(&ids, plain.run_order(&ids, self.around.interrupt))?;
         Ok(ended.get(test).copied())
     }
 

@@ -11,12 +11,10 @@ use unflake_engine::Interrupt;
 use unflake_junit::{Prepared, Project, ProjectError, Surroundings};
 
 use crate::exit::{self, Failure};
+use crate::running::COLLECT_MAX;
 
 /// How long the build may take.
 const BUILD_MAX: Duration = Duration::from_mins(30);
-
-/// How long collecting the tests of a module may take.
-const COLLECT_MAX: Duration = Duration::from_mins(10);
 
 /// Files by which a build is known, and files by which Python is.
 const BUILDS: [&str; 3] = ["pom.xml", "build.gradle", "build.gradle.kts"];

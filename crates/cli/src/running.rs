@@ -15,7 +15,7 @@ use crate::exit::{self, Failure};
 use crate::study_args::IsolationArg;
 
 /// How long collecting may take.
-const COLLECT_MAX: Duration = Duration::from_mins(10);
+pub(crate) const COLLECT_MAX: Duration = Duration::from_mins(10);
 
 /// The folder we stand in.
 pub(crate) fn here() -> Result<PathBuf, Failure> {

@@ -14,6 +14,9 @@ NameOf = Callable[[str], str]
 """The expression for a module in the file that is written to; notes that it is needed."""
 
 
+_NAMED = ("global", "class-attribute")
+"""Kinds of state whose name is an expression that can be assigned to."""
+
 _LINE_MAX = 84
 """Longer lines, without their indentation, are written as two."""
 
@@ -115,7 +118,7 @@ def keep(state: State, name_of: NameOf, folders: Sequence[str]) -> Iterator[Line
     if special is not None:
         yield from special(state, name_of, folders)
         return
-    if state.kind in ("global", "class-attribute", "path", "logging", "modules"):
+    if state.kind in _NAMED:
         path = take_apart(state.where, folders)
         if path is not None:
             yield from _keep_by_monkeypatch(state, path, name_of)
@@ -374,7 +377,7 @@ def give(
             yield lines._replace(before=lines.after, after=[])
         return
     path = take_apart(state.where, folders)
-    if state.kind not in ("global", "class-attribute") or path is None:
+    if state.kind not in _NAMED or path is None:
         return
     if value is not None and not _is_literal(value):
         return

@@ -12,6 +12,7 @@ use unflake_report::visible;
 
 use crate::config::{self, Config};
 use crate::exit::{self, Failure};
+use crate::printer::json;
 use crate::running::{here, levels, limits, n_processors, project, stop_on_ctrl_c};
 use crate::store_args::StoreArgs;
 use crate::study_args::IsolationArg;
@@ -138,7 +139,5 @@ fn for_programs(checks: &[Check], can_run: bool) -> String {
         found: &check.found,
         hint: check.missing.as_deref(),
     });
-    let report = Report { schema: SCHEMA_VERSION, can_run, checks: rows.collect() };
-    let text = serde_json::to_string_pretty(&report).expect("strings and numbers only");
-    format!("{text}\n")
+    json(&Report { schema: SCHEMA_VERSION, can_run, checks: rows.collect() })
 }

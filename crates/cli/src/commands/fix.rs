@@ -13,6 +13,7 @@ use unflake_report::{plural, visible};
 
 use crate::commands::study::{Subject, Task, goal};
 use crate::exit::{self, Failure};
+use crate::printer::json;
 use crate::progress::Line;
 use crate::running::not_run;
 use crate::study_args::FixArgs;
@@ -144,9 +145,7 @@ fn for_programs(fixed: &Fix, is_applied: bool) -> String {
             .collect(),
         reasons: &fixed.reasons,
     };
-    let mut text = serde_json::to_string_pretty(&row).unwrap_or_default();
-    text.push('\n');
-    text
+    json(&row)
 }
 
 fn patch_row(patch: &Patch) -> PatchRow<'_> {

@@ -11,6 +11,7 @@ use unflake_report::{plural, visible};
 
 use crate::commands::history;
 use crate::exit::{self, Failure};
+use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::ReplayArgs;
 use crate::running::{limits, not_run, project, stop_on_ctrl_c};
@@ -148,5 +149,5 @@ fn for_programs(replay: &Replay) -> String {
         differences: differences.collect(),
         command: replay.command.as_deref(),
     };
-    serde_json::to_string_pretty(&row).expect("strings and whole numbers only") + "\n"
+    json(&row)
 }

@@ -11,6 +11,7 @@ use unflake_report::{Ended, View, failed, junit, plural, span, visible};
 use unflake_stats::rate::interval;
 
 use crate::exit::{self, Failure};
+use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::{OrderArg, RunArgs, RunFormat};
 use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
@@ -196,7 +197,7 @@ fn for_programs(ran: &Single, sequence: Sequence) -> String {
         failures: failures.collect(),
         warnings: warnings.collect(),
     };
-    serde_json::to_string_pretty(&row).expect("strings and finite numbers only") + "\n"
+    json(&row)
 }
 
 fn known_row(known: &Known) -> KnownRow<'_> {

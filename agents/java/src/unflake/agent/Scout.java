@@ -96,16 +96,6 @@ final class Scout implements Watch {
     }
 
     @Override
-    public boolean isDue(int position) {
-        return false;
-    }
-
-    @Override
-    public Map<String, Object> restore() {
-        throw new IllegalStateException("nothing is due");
-    }
-
-    @Override
     public void look(Map<String, Object> end) {
         heap.awoken().forEach(out::println);
         out.flush();

@@ -5,10 +5,14 @@ import java.util.Map;
 /** Who looks at the state of the process between tests, if anybody is to. */
 interface Watch {
     /** Whether something is to be put back before the first attempt at this position. */
-    boolean isDue(int position);
+    default boolean isDue(int position) {
+        return false;
+    }
 
     /** Puts it back; what came of it, as a message. */
-    Map<String, Object> restore();
+    default Map<String, Object> restore() {
+        throw new IllegalStateException("nothing is due");
+    }
 
     /** Adds to the end of an attempt what it has changed. */
     void look(Map<String, Object> end);
@@ -28,16 +32,6 @@ interface Watch {
 
         private Unwatched(boolean isMissed) {
             this.isMissed = isMissed;
-        }
-
-        @Override
-        public boolean isDue(int position) {
-            return false;
-        }
-
-        @Override
-        public Map<String, Object> restore() {
-            throw new IllegalStateException("nothing is due");
         }
 
         @Override

@@ -9,6 +9,7 @@ use unflake_stats::rate::interval;
 use unflake_store::CampaignSummary;
 
 use super::text::ended;
+use crate::printer::json;
 use crate::when::rfc_3339;
 
 /// The version of the contract.
@@ -92,7 +93,7 @@ pub(super) fn campaigns(campaigns: &[CampaignSummary]) -> String {
         ended: ended(campaign),
         verdicts: row(campaign),
     });
-    text(&Campaigns { schema: SCHEMA_VERSION, campaigns: rows.collect() })
+    json(&Campaigns { schema: SCHEMA_VERSION, campaigns: rows.collect() })
 }
 
 /// One test over time, newest first.
@@ -111,7 +112,7 @@ pub(super) fn past(test: &TestId, past: &Past) -> String {
         message: &failure.message,
         text: &failure.text,
     });
-    text(&PastRow {
+    json(&PastRow {
         schema: SCHEMA_VERSION,
         test: test.as_str(),
         records: records.collect(),
@@ -128,8 +129,4 @@ fn rate(tally: Tally) -> RateRow {
         low: rounded(limits.lower),
         high: rounded(limits.upper),
     }
-}
-
-fn text(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("strings and finite numbers only") + "\n"
 }
