@@ -171,6 +171,45 @@ class Restoring(ProjectCase):
     def test_files_are_put_back(self):
         self.check(FILES, ALL)
 
+    def check_apart(self, pairs, isolation):
+        engine = self.engine_for(pairs)
+        order = []
+        for number in range(len(pairs)):
+            polluter, victim = 2 * number, 2 * number + 1
+            order += [polluter, victim, victim, polluter] * 2
+        wish = {"before": 2, "items": [], "all_but": True, "again": True}
+        run = engine.run(order, isolation=isolation, restore=wish)
+        for number, (pollute, _, _) in enumerate(pairs):
+            with self.subTest(pollute):
+                self.assertEqual(
+                    run.outcomes[8 * number : 8 * number + 8],
+                    ["passed", "failed", "passed", "passed"] * 2,
+                )
+        self.assertEqual(run.all("restored"), [])
+        self.assertTrue(run.is_done)
+
+    def test_tests_apart_meet_only_those_they_stand_with(self):
+        self.check_apart(PAIRS, [])
+
+    @only_where_permitted("tree", "home")
+    def test_files_are_put_back_between_tests_apart(self):
+        self.check_apart(FILES, ALL)
+
+    def test_fixtures_do_not_outlive_tests_apart(self):
+        self.write(
+            test_it="""
+            import pytest
+            @pytest.fixture(scope="session")
+            def seen(): return []
+            def test_a(seen): seen.append("a")
+            def test_b(seen): assert seen == ["a"]; seen.append("b")
+            """
+        )
+        wish = {"before": 2, "items": [], "all_but": True, "again": True}
+        run = self.engine().run([0, 1] * 3, restore=wish)
+        self.assertEqual(run.outcomes, ["passed"] * 6)
+        self.assertEqual(self.engine().run([0, 1] * 2).outcomes[3], "failed")
+
     def test_a_leaf_is_put_back_alone(self):
         self.write(
             test_it="""

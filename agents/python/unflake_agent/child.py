@@ -54,6 +54,12 @@ class Run(NamedTuple):
         """Whether anything is to be looked at between tests."""
         return self.watch is not None or self.restore is not None
 
+    @property
+    def stretch(self) -> int:
+        """After how many attempts everything begins afresh, as far as it can; 0 for never."""
+        is_again = self.restore is not None and self.restore.get("again", False)
+        return self.restore["before"] if is_again else 0  # type: ignore[index]
+
 
 class Ended(NamedTuple):
     """How one attempt ended, in the words of the protocol."""
@@ -194,8 +200,10 @@ def _watch(run: Run, setting: Setting, isolated: isolate.Isolated) -> Any:
 
 def _plan(run: Run) -> Iterator[Any]:
     """Position, attempt, test and the one that follows, for all attempts of a run."""
+    stretch = run.stretch or len(run.order)
     for position, test in enumerate(run.order):
-        after = run.order[position + 1] if position + 1 < len(run.order) else None
+        is_last = (position + 1) % stretch == 0 or position + 1 == len(run.order)
+        after = None if is_last else run.order[position + 1]
         followers = [test, after] if run.twice else [after]
         for attempt, following in enumerate(followers):
             yield position, attempt, test, following
@@ -210,7 +218,9 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
     total = 0.0
     for position, attempt, test, following in _plan(run):
         if watch is not None and attempt == 0 and watch.is_due(position):
-            send("restored", **watch.restore())
+            restored = watch.restore()
+            if not run.stretch:
+                send("restored", **restored)
         send("start", position=position, attempt=attempt)
         begun = perf_counter()
         ended = suite.attempt(test, following)

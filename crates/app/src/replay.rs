@@ -202,6 +202,9 @@ fn translated(run: &PastRun, suite: &Suite) -> Result<Experiment, ReplayError> {
     let tests = run.experiment.order.tests().iter().map(|test| find(*test));
     let repetition = match run.experiment.repetition {
         Repetition::Between { test, stride } => Repetition::Between { test: find(test)?, stride },
+        Repetition::Apart { n_common, target } => {
+            Repetition::Apart { n_common, target: find(target)? }
+        }
         other => other,
     };
     Ok(Experiment {

@@ -96,7 +96,8 @@ impl Trial<'_> {
             return Ok(false);
         }
         let items = chosen.iter().map(|place| suspects[*place].place.clone()).collect();
-        let restore = Restore { before: self.tests.len() - 1, items, all_but: self.is_kept };
+        let (before, again) = (self.tests.len() - 1, false);
+        let restore = Restore { before, again, items, all_but: self.is_kept };
         let ended = self.run(Watching { kinds: Vec::new(), restore: Some(restore) })?;
         Ok(ended == Some(Evidence::Pass))
     }

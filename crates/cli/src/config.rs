@@ -131,7 +131,8 @@ pub(crate) const SETTINGS: [Setting; 13] = [
         key: "depth",
         default: "\"roles\"",
         why: "How much to find out about each flaky test: \"kind\" alone, its \"roles\" \
-              (polluters, cleaners, state-setters), or roles by an \"exhaustive\" search.",
+              (polluters, cleaners, state-setters), or roles by an \"exhaustive\" search (\"one-by-one\": each \
+              question in a process of its own).",
         kind: Kind::Text,
         check: one_of::<DepthArg>,
     },
@@ -450,7 +451,11 @@ mod tests {
             ("runs = -1_0\n", "`-10` is no whole number above 0"),
             ("confidence = 1.5\n", "line 1: `confidence`: "),
             ("flake-rate = 2\n", "line 1: `flake-rate`: "),
-            ("depth = \"deep\"\n", "`depth`: `deep` is none of `kind`, `roles`, `exhaustive`"),
+            (
+                "depth = \"deep\"\n",
+                "`depth`: `deep` is none of `kind`, `roles`, `exhaustive`, \
+              `one-by-one`",
+            ),
             ("isolation = \"some\"\n", "`isolation`: `some` is none of `all`, `no-net`, `none`"),
             ("paths = \"tests\"\n", "`paths` must be a list of texts, not `\"tests\"`"),
             ("paths = [\"a\", 1]\n", "`paths` must be a list of texts, not `[\"a\", 1]`"),

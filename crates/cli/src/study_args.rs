@@ -139,8 +139,10 @@ pub(crate) enum DepthArg {
     Kind,
     /// All polluters, cleaners and state-setters, by a search that asks few questions
     Roles,
-    /// The same by asking about every single test
+    /// The same by asking about every single test, state put back before the next
     Exhaustive,
+    /// The same with a process for each question, as the literature does
+    OneByOne,
 }
 
 /// How far to keep runs apart.

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use futures_util::future::try_join_all;
 use unflake_model::{Contrast, Evidence, Finding, Group, TestIndex};
 
+use crate::apart;
 use crate::classify::{ERROR_OF_A_DIFFERENCE, Facts, classify};
-
 use crate::hunch::ranking;
 use crate::influence::{Influence, Pairs};
 use crate::lab::Lab;
@@ -31,9 +31,12 @@ pub enum Depth {
     /// All groups it depends on and all cleaners, by a search that asks few questions. A polluter
     /// with cleaners of its own on both sides of it may be missed.
     Roles,
-    /// The same by asking about every single test (Lam et al.): `n - 1` pairs, and `n - 2` triples
-    /// for each polluter. Misses no single polluter, cleaner or state-setter.
+    /// The same by asking about every single test, in few processes where state can be put back
+    /// between one test and the next.
     Exhaustive,
+    /// The same with a process for each question (Lam et al.): `n - 1` pairs, and `n - 2` triples
+    /// for each polluter. Misses no single polluter, cleaner or state-setter.
+    OneByOne,
 }
 
 /// Runs alone before a first opinion.
@@ -133,10 +136,16 @@ async fn deterministic(
     if !is_short && depth < Depth::Exhaustive && is_toured(&oracle, depth, notes).await? {
         return Ok(());
     }
-    let Some(group) = first_group(&oracle, alone, depth, &mut notes.is_open).await? else {
+    if depth == Depth::Exhaustive && apart::is_possible(&oracle) {
+        apart::find_singles(&oracle, &mut notes.roles).await?;
+    }
+    if notes.roles.groups.is_empty() {
+        let group = first_group(&oracle, alone, depth, &mut notes.is_open).await?;
+        notes.roles.groups.extend(group);
+    }
+    let Some(group) = notes.roles.groups.first().cloned() else {
         return confirm_alone(&oracle).await;
     };
-    notes.roles.groups.push(group.clone());
     confirm(&oracle, &group).await?;
     notes.confirmed = true;
     for culprit in group {
@@ -186,7 +195,7 @@ async fn first_group(
         let context = drop_unlikely(oracle, context, &ranking).await?;
         return minimal_group(oracle, &context).await;
     }
-    if depth == Depth::Exhaustive {
+    if Depth::Exhaustive <= depth {
         return Ok(all_singles(oracle).await?.into_iter().next());
     }
     Ok(None)
@@ -306,7 +315,8 @@ async fn find_roles(oracle: &Oracle, depth: Depth, roles: &mut Roles) -> Result<
     match depth {
         Depth::Kind => Ok(()),
         Depth::Roles => roles.search(oracle).await,
-        Depth::Exhaustive => roles.sweep(oracle).await,
+        Depth::Exhaustive if apart::is_possible(oracle) => apart::complete(oracle, roles).await,
+        Depth::Exhaustive | Depth::OneByOne => roles.sweep(oracle).await,
     }
 }
 

@@ -345,7 +345,7 @@ impl Lab {
         self.desk.borrow_mut().put_aside = spent;
     }
 
-    /// Takes note that this part of the analysis put a question.
+    /// Takes note that this part of the analysis put a question that runs so far do not answer.
     pub fn count_question(&self) {
         self.questions.set(self.questions.get() + 1);
     }

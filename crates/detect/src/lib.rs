@@ -20,6 +20,7 @@
 //! **Invariant:** no verdict is called confirmed that was not put to the test again after it was
 //! reached, and one prefix with both outcomes rules out order dependence for good.
 
+mod apart;
 pub mod campaign;
 pub mod categorise;
 pub mod cause;

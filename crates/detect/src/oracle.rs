@@ -127,9 +127,9 @@ impl Oracle {
         let prefix = &self.arranged(prefix);
         let number = self.n_questions.get() + 1;
         self.n_questions.set(number);
-        self.lab.count_question();
         let error = self.error / (number * (number + 1)) as f64;
         let mut mute = 0;
+        let mut is_put = false;
         loop {
             let tally = self.lab.ledger().tally_after(prefix, self.target);
             let decision = if tally.attempts < n { None } else { self.decide(tally, error)? };
@@ -138,6 +138,9 @@ impl Oracle {
             }
             if ATTEMPTS_MAX <= tally.attempts || MUTE_MAX <= mute {
                 return Ok(Answer::Unsure);
+            }
+            if !std::mem::replace(&mut is_put, true) {
+                self.lab.count_question();
             }
             let n_runs = self.n_runs_to_ask(tally, n, error);
             self.repeat(prefix, n_runs).await?;

@@ -1,8 +1,8 @@
 //! Who plays which part around a target: all groups that have the effect, all cleaners.
 //!
 //! Two ways. [`Roles::search`] asks few questions and may miss a group that cleaners hide in every
-//! arrangement it looks at and in every run so far. [`Roles::sweep`] asks about every single test,
-//! as the literature does.
+//! arrangement it looks at and in every run so far. [`Roles::sweep`] asks about every single test
+//! in a process of its own, as the literature does; [`crate::apart`] does so in few processes.
 
 use std::collections::BTreeSet;
 
@@ -222,13 +222,20 @@ impl Roles {
 
 /// Every single test that has the effect.
 pub(crate) async fn all_singles(oracle: &Oracle) -> Result<Vec<Group>, Stop> {
-    let singles: Vec<Group> = others(oracle).into_iter().map(|test| vec![test]).collect();
-    let answers = oracle.ask_all(&singles).await?;
-    let has_effect = |(single, answer)| (answer == Answer::Yes).then_some(single);
-    Ok(singles.into_iter().zip(answers).filter_map(has_effect).collect())
+    those_with_effect(oracle, others(oracle).into_iter().map(|test| vec![test]).collect()).await
 }
 
-fn others(oracle: &Oracle) -> Vec<TestIndex> {
+/// Those of these groups that have the effect.
+pub(crate) async fn those_with_effect(
+    oracle: &Oracle,
+    groups: Vec<Group>,
+) -> Result<Vec<Group>, Stop> {
+    let answers = oracle.ask_all(&groups).await?;
+    let has_effect = |(group, answer)| (answer == Answer::Yes).then_some(group);
+    Ok(groups.into_iter().zip(answers).filter_map(has_effect).collect())
+}
+
+pub(crate) fn others(oracle: &Oracle) -> Vec<TestIndex> {
     oracle.lab().suite().tests().filter(|test| *test != oracle.target()).collect()
 }
 

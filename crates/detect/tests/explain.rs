@@ -18,8 +18,8 @@ use truth::sorted;
 use unflake_detect::Inquiry;
 use unflake_detect::explain::{Depth, explain};
 use unflake_model::{
-    Attempt, Confidence, Dependencies, Evidence, Experiment, Finding, Observation, Order, Outcome,
-    Phase, Suite, TestIndex, Verdict,
+    Attempt, Confidence, Dependencies, Evidence, Experiment, Finding, Group, Observation, Order,
+    Outcome, Phase, Suite, TestIndex, Verdict,
 };
 use unflake_sim::behaviour::{Chance, Ending};
 use unflake_sim::phenomenon::{Pollution, Together};
@@ -211,15 +211,58 @@ fn asking_about_every_single_test_finds_every_single_role() {
             if groups.iter().any(|group| 1 < group.len()) {
                 continue;
             }
-            let seen = Order::from_distinct([groups[0][0], test]);
-            let (finding, _) = drive(&sim, unlimited(), 8, |lab| async move {
-                lab.run(seen).await.unwrap();
-                explain(lab, test, Depth::Exhaustive).await
-            });
+            for depth in [Depth::Exhaustive, Depth::OneByOne] {
+                let seen = Order::from_distinct([groups[0][0], test]);
+                let (finding, _) = drive(&sim, unlimited(), 8, |lab| async move {
+                    lab.run(seen).await.unwrap();
+                    explain(lab, test, depth).await
+                });
+                let what = format!("seed {seed}, test {test}, {depth:?}");
+                assert_eq!(finding.verdict, truth.verdict, "{what}");
+                assert_eq!(sorted(&finding.dependencies), *planted, "{what}");
+                assert!(finding.confirmed, "{what}");
+            }
+        }
+    }
+}
+
+/// Where nothing can be put back, passes say little that is true, and cost time; but no role is
+/// named that is not there, and none is missed that one process for each question finds.
+#[test]
+fn passes_that_put_nothing_back_mislead_nobody() {
+    for seed in 0..20 {
+        let sim = generate(&Recipe::dense(30), seed).unwrap().without_putting_back();
+        let truths = sim.truth().remarkable();
+        for (test, _) in truths.filter(|(_, truth)| truth.verdict.is_order_dependent()) {
+            let roles = |depth| sorted(&ask_about(&sim, test, depth, 8).dependencies);
+            let slow = roles(Depth::OneByOne);
+            let quick = roles(Depth::Exhaustive);
+            let singles = |groups: &[Group]| -> Vec<Group> {
+                groups.iter().filter(|group| group.len() == 1).cloned().collect()
+            };
             let what = format!("seed {seed}, test {test}");
-            assert_eq!(finding.verdict, truth.verdict, "{what}");
-            assert_eq!(sorted(&finding.dependencies), *planted, "{what}");
-            assert!(finding.confirmed, "{what}");
+            assert_eq!(singles(&quick.polluters), singles(&slow.polluters), "{what}");
+            assert_eq!(singles(&quick.state_setters), singles(&slow.state_setters), "{what}");
+        }
+    }
+}
+
+#[test]
+fn passes_ask_a_fifth_of_the_questions_at_most() {
+    for case in Case::ALL {
+        let scenario = case.scenario(Setting { n_tests: 300, noise: 0.0, seed: 1 });
+        for target in &scenario.targets {
+            let quick = ask_about(&scenario.sim, *target, Depth::Exhaustive, 2);
+            let slow = ask_about(&scenario.sim, *target, Depth::OneByOne, 2);
+            assert_eq!(quick.verdict, slow.verdict, "{case:?}");
+            let is_dependent = quick.verdict.is_order_dependent();
+            let (few, many) = (quick.questions, slow.questions);
+            assert!(!is_dependent || 5 * few <= many, "{case:?}: {few} and {many} questions");
+            assert_eq!(
+                sorted(&quick.dependencies),
+                scenario.sim.truth().of(*target).dependencies,
+                "{case:?}"
+            );
         }
     }
 }

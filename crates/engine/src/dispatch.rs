@@ -10,7 +10,7 @@ use std::io;
 
 use rustix::process::Signal;
 use unflake_model::{Repetition, TestIndex};
-use unflake_wire::{Run, ToAgent};
+use unflake_wire::{Restore, Run, ToAgent};
 
 use crate::agent::{Agent, Purpose};
 use crate::engine::{Engine, Waiting};
@@ -120,7 +120,8 @@ impl Engine {
             in_place: is_cold,
             brief: places(brief),
             watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
-            restore: watching.and_then(|watching| watching.restore.clone()),
+            restore: everything_between(experiment.repetition)
+                .or_else(|| watching.and_then(|watching| watching.restore.clone())),
         });
         let now = self.clock.now();
         let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };
@@ -152,4 +153,10 @@ impl Engine {
         self.agents.insert(id, agent);
         Ok(id)
     }
+}
+
+/// What is to be put back so that tests do not meet, if that is asked for.
+fn everything_between(repetition: Repetition) -> Option<Restore> {
+    let Repetition::Apart { n_common, .. } = repetition else { return None };
+    Some(Restore { before: n_common + 2, again: true, items: Vec::new(), all_but: true })
 }

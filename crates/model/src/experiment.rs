@@ -36,6 +36,15 @@ pub enum Repetition {
         /// After how many others. At least 1.
         stride: usize,
     },
+    /// Each test but the first few apart from the others: behind those first ones, with one test
+    /// that is not in the order behind it, and then all state put back as it was. As good as many
+    /// short runs, but only as far as state can be put back: what it shows is a hint.
+    Apart {
+        /// How many tests, the first of the order, stand before each of the others.
+        n_common: usize,
+        /// The test behind each of them.
+        target: TestIndex,
+    },
 }
 
 impl Repetition {
@@ -48,6 +57,10 @@ impl Repetition {
             Self::Between { test, stride } => {
                 let stretch = |tests: &[TestIndex]| [tests, &[test]].concat();
                 tests.chunks(stride.max(1)).flat_map(stretch).collect()
+            }
+            Self::Apart { n_common, target } => {
+                let (common, others) = tests.split_at(n_common.min(tests.len()));
+                others.iter().flat_map(|test| [common, &[*test, target]].concat()).collect()
             }
         }
     }
@@ -105,5 +118,9 @@ mod tests {
         assert_eq!(attempts(between(1)), [3, 7, 1, 7, 2, 7]);
         assert_eq!(attempts(between(2)), [3, 1, 7, 2, 7]);
         assert_eq!(attempts(between(3)), [3, 1, 2, 7]);
+        let apart = |n_common| Repetition::Apart { n_common, target: TestIndex::new(7) };
+        assert_eq!(attempts(apart(0)), [3, 7, 1, 7, 2, 7]);
+        assert_eq!(attempts(apart(1)), [3, 1, 7, 3, 2, 7]);
+        assert_eq!(attempts(apart(3)), [0; 0]);
     }
 }

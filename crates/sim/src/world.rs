@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use unflake_model::random::Random;
 use unflake_model::{
-    Attempt, Environment, Experiment, Observation, Outcome, Phase, RunId, Suite, TestIndex,
+    Attempt, Environment, Experiment, Observation, Outcome, Phase, Repetition, RunId, Suite,
+    TestIndex,
 };
 
 use crate::behaviour::{Behaviour, Chance, Ending, Values};
@@ -87,6 +88,8 @@ pub struct SimSuite {
     truth: Truth,
     timing: Timing,
     seed: u64,
+    /// Whether state can be put back.
+    is_put_back: bool,
 }
 
 impl SimSuite {
@@ -116,7 +119,7 @@ impl SimSuite {
         let n_variables = variables.map(|v| v.0 as usize + 1).max().unwrap_or(0);
         let behaviours =
             behaviours.into_iter().map(|b| (b != PLAIN).then(|| Box::new(b))).collect();
-        Ok(Self { suite, behaviours, n_variables, truth, timing, seed })
+        Ok(Self { suite, behaviours, n_variables, truth, timing, seed, is_put_back: true })
     }
 
     /// The tests.
@@ -149,7 +152,13 @@ impl SimSuite {
         let mut duration = self.timing.process_start;
         let mut is_alive = true;
         let mut n_made = vec![0; self.suite.n_tests()];
-        for test in experiment.repetition.attempts(&experiment.order) {
+        let stretch = self.stretch(experiment.repetition);
+        for (position, test) in
+            experiment.repetition.attempts(&experiment.order).into_iter().enumerate()
+        {
+            if stretch.is_some_and(|stretch| position.is_multiple_of(stretch)) {
+                values = self.fresh_values();
+            }
             let outcome = if is_alive {
                 let luck = Luck::new(self.seed, experiment, test, n_made[test.get()]);
                 self.attempt(test, &mut values, luck)
@@ -163,6 +172,20 @@ impl SimSuite {
             attempts.push(attempt);
         }
         Observation { run: experiment.run, attempts, duration }
+    }
+
+    /// After how many attempts state is put back.
+    fn stretch(&self, repetition: Repetition) -> Option<usize> {
+        match repetition {
+            Repetition::Apart { n_common, .. } if self.is_put_back => Some(n_common + 2),
+            _ => None,
+        }
+    }
+
+    /// The same with state of a kind that cannot be put back, whatever an experiment asks for.
+    #[must_use]
+    pub fn without_putting_back(self) -> Self {
+        Self { is_put_back: false, ..self }
     }
 
     /// How the target ends after these tests in a fresh, plain process when nothing is left to
@@ -309,7 +332,7 @@ impl Luck {
 mod tests {
     use super::*;
     use crate::behaviour::{Condition, Rule, Variable, Write};
-    use unflake_model::{Order, OutcomeKind, Repetition};
+    use unflake_model::{Order, OutcomeKind};
 
     const A: Variable = Variable(0);
 

@@ -176,6 +176,10 @@ pub struct Run {
 pub struct Restore {
     /// Before the attempt at this place of the order.
     pub before: usize,
+    /// Whether it is done again after every so many attempts, and all fixtures are torn down
+    /// before: tests so far apart do not meet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Where it is, as changes name it.
     pub items: Vec<String>,
     /// Whether these are what is *not* put back.

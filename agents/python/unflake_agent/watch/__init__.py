@@ -53,13 +53,16 @@ class Wish(NamedTuple):
     before: int
     items: List[str]
     all_but: bool
+    again: bool
+    """Whether it is to be done after every so many tests."""
 
 
 def wish(body: Optional[Dict[str, Any]]) -> Optional[Wish]:
     """Reads it as it came over the wire."""
     if body is None:
         return None
-    return Wish(body["before"], list(body["items"]), bool(body.get("all_but", False)))
+    all_but, again = (bool(body.get(key, False)) for key in ("all_but", "again"))
+    return Wish(body["before"], list(body["items"]), all_but, again)
 
 
 class Watch:
@@ -118,7 +121,10 @@ class Watch:
 
     def is_due(self, position: int) -> bool:
         """Whether something is to be put back before the test at this place."""
-        return self._wanted is not None and self._wanted.before == position
+        if self._wanted is None or position == 0:
+            return False
+        before = self._wanted.before
+        return position % before == 0 if self._wanted.again else position == before
 
     def restore(self) -> Dict[str, Any]:
         """Puts back what was asked for; what was, and what could not be."""
@@ -147,6 +153,9 @@ class Watch:
             if not any(concerns(item, where) for where in touched):
                 failed.append({"where": item, "why": "it had not changed"})
         self.look(float("inf"))
+        if wanted.again and done:
+            # What is as it was at the beginning is not to be undone the next time.
+            self._first_heap.look(float("inf"))
         return {"items": done[::-1][:N_RESTORED_MAX], "failed": failed[:N_RESTORED_MAX]}
 
     def _refined(self, changes: List[Change]) -> List[Change]:

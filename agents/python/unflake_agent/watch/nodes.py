@@ -155,7 +155,8 @@ def compare(book: Book, old: Any, value: Any, depth: int) -> Tuple[Any, List[Cha
     is_node = isinstance(old, Node)
     if isinstance(old, Node) and old.fits(value):
         owner = book.claims.get(id(value))
-        if owner is old or owner is None:
+        # Where things are put back, so is the thing itself: others may know it, too.
+        if owner is old or (owner is None and not book.keeps):
             if owner is None:
                 book.claims.pop(old.identity, None)
                 old.identity = id(value)
@@ -263,7 +264,10 @@ class Holder(Node):
     def look(self, book: Book, value: Any) -> List[Change]:
         values = self.unchanged(value)
         if values is None:
-            return self.look_closely(book, value, self.values(value))
+            values = self.values(value)
+            changes = self.look_closely(book, value, values)
+            self.kept = values if self.keeps else None
+            return changes
         changes = _NO_CHANGES
         for position, node in self.deep:
             found = node.look(book, values[position])

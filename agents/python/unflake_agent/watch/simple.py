@@ -53,7 +53,8 @@ class Watcher:
 
     def since_begin(self) -> List[Change]:
         """What changed since the beginning, with the means to undo it."""
-        return self._differences(self._first, self.read())
+        now = self.read()
+        return [] if now == self._first else self._differences(self._first, now)
 
     def _differences(self, before: Reading, after: Reading) -> List[Change]:
         changes = []

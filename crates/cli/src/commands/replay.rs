@@ -76,6 +76,7 @@ fn for_people(replay: &Replay) -> String {
         Repetition::Once => "",
         Repetition::Twice => ", each twice in a row",
         Repetition::Between { .. } => ", one of them again in between",
+        Repetition::Apart { .. } => ", each apart from the others",
     };
     let n_same = replay.n_as_recorded();
     let mut text = vec![format!("Run {}: {tests}{often}\n", replay.name)];

@@ -220,6 +220,7 @@ fn depth(depth: DepthArg) -> Depth {
         DepthArg::Kind => Depth::Kind,
         DepthArg::Roles => Depth::Roles,
         DepthArg::Exhaustive => Depth::Exhaustive,
+        DepthArg::OneByOne => Depth::OneByOne,
     }
 }
 

@@ -11,7 +11,8 @@ fn all() -> Watching {
 
 fn restoring(before: usize, items: &[&str]) -> Watching {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
-    Watching { kinds: Vec::new(), restore: Some(Restore { before, items, all_but: false }) }
+    let restore = Restore { before, again: false, items, all_but: false };
+    Watching { kinds: Vec::new(), restore: Some(restore) }
 }
 
 fn all_but(before: usize, items: &[&str]) -> Watching {

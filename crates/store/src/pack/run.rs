@@ -7,7 +7,7 @@
 //! | version | byte, 1 |
 //! | number of the run | number |
 //! | environment | byte 0 plain; byte 1 perturbed, then the seed as a number |
-//! | repetition | byte 1 once; byte 2 twice; byte 3 between, then test and stride as numbers |
+//! | repetition | byte 1 once; byte 2 twice; byte 3 between, byte 4 apart, then test and number |
 //! | duration of the run | number, in nanoseconds |
 //! | how many tests | number |
 //! | order | column: from the test expected next (the one after the last) to the one that came |
@@ -59,6 +59,11 @@ pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8
             writer.number(test.get() as u64);
             writer.number(stride as u64);
         }
+        Repetition::Apart { n_common, target } => {
+            writer.byte(4);
+            writer.number(target.get() as u64);
+            writer.number(n_common as u64);
+        }
     }
     writer.number(nanoseconds(observation.duration));
     write_order(&mut writer, &experiment.order);
@@ -102,13 +107,18 @@ fn read_repetition(reader: &mut Reader<'_>, n_tests: usize) -> Result<Repetition
     match reader.byte()? {
         1 => Ok(Repetition::Once),
         2 => Ok(Repetition::Twice),
-        3 => {
+        kind @ (3 | 4) => {
             let test = usize::try_from(reader.number()?).ok().filter(|test| *test < n_tests);
-            let stride = usize::try_from(reader.number()?).ok().filter(|stride| 0 < *stride);
-            let (Some(test), Some(stride)) = (test, stride) else {
+            let number = usize::try_from(reader.number()?).ok();
+            let (Some(test), Some(number)) = (test, number) else {
                 return Err(Malformed("its repetition makes no sense"));
             };
-            Ok(Repetition::Between { test: TestIndex::new(test), stride })
+            let test = TestIndex::new(test);
+            match (kind, number) {
+                (3, 0) => Err(Malformed("its repetition makes no sense")),
+                (3, stride) => Ok(Repetition::Between { test, stride }),
+                (_, n_common) => Ok(Repetition::Apart { n_common, target: test }),
+            }
         }
         _ => Err(Malformed("unknown repetition")),
     }
@@ -306,6 +316,9 @@ mod tests {
             Just(Repetition::Twice),
             (0..N_TESTS, 1..40_usize)
                 .prop_map(|(t, stride)| Repetition::Between { test: TestIndex::new(t), stride }),
+            (0..50_usize, 0..9_usize).prop_map(|(t, n_common)| {
+                Repetition::Apart { n_common, target: TestIndex::new(t) }
+            }),
         ];
         let numbers = (any::<u64>(), any::<Option<u64>>(), repetition, duration());
         (order, numbers).prop_flat_map(|(order, (run, seed, repetition, duration))| {
