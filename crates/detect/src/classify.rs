@@ -100,10 +100,7 @@ fn non_deterministic(facts: &Facts) -> Conclusion {
     if let Some(p_value) = facts.difference.filter(|p| *p <= ERROR_OF_A_DIFFERENCE) {
         return Conclusion::confirmed(Verdict::Ndod, p_value);
     }
-    let is_alike = |after: &Tally| {
-        let interval = difference(facts.alone, *after, Confidence::USUAL);
-        0 < after.attempts && -MARGIN < interval.lower && interval.upper < MARGIN
-    };
+    let is_alike = |after: &Tally| are_alike(facts.alone, *after);
     if 0 < facts.alone.attempts
         && !facts.after_all.is_empty()
         && facts.after_all.iter().all(is_alike)
@@ -112,6 +109,12 @@ fn non_deterministic(facts: &Facts) -> Conclusion {
         return Conclusion { verdict: Verdict::Ndoi, confirmed: false, confidence };
     }
     Conclusion { verdict: Verdict::NodUndecided, confirmed: true, confidence: None }
+}
+
+/// Whether two rates differ by so little that it does not matter, as far as can be told.
+pub(crate) fn are_alike(alone: Tally, after: Tally) -> bool {
+    let interval = difference(alone, after, Confidence::USUAL);
+    0 < after.attempts && -MARGIN < interval.lower && interval.upper < MARGIN
 }
 
 /// Rows 10 to 12.

@@ -10,6 +10,7 @@ use futures_util::future::try_join_all;
 use unflake_model::{Evidence, OutcomeKind, Tally, TestIndex};
 use unflake_stats::compare::sign_test;
 
+use crate::classify::are_alike;
 use crate::lab::{Lab, OutOfBudget};
 use crate::oracle::order_of;
 
@@ -74,6 +75,11 @@ impl Pairs {
             (Evidence::Pass, Evidence::Fail) => self.only_after_failed += 1,
             _ => (),
         }
+    }
+
+    /// Whether the prefix makes no difference that would matter.
+    pub(crate) fn are_alike(&self) -> bool {
+        are_alike(self.alone, self.after)
     }
 
     /// The probability of so uneven disagreements if the prefix has no influence.
