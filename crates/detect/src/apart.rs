@@ -6,8 +6,9 @@
 //! ([`Repetition::Apart`]). As much as what is watched can be put back, each test is alone with the
 //! target.
 //!
-//! What cannot be put back makes such a pass wrong, so it only gives hints. A test that seems to
-//! have a role, or of which the pass says nothing, is asked about in a process of its own; all that
+//! What cannot be put back makes such a pass wrong, so it only gives hints, and where all tests from
+//! one on seem to have a role, the pass is made again behind that one. A test that seems to have a
+//! role, or of which no pass says anything, is asked about in a process of its own; all that
 //! seem to have none are asked about together, forwards and backwards, with the cleaners known left
 //! out. If the target ends otherwise than alone, the search finds out behind which of them. What a
 //! pass misses is thus missed only if tests that it takes for innocent, too, hide it in both
@@ -25,8 +26,9 @@ use crate::search::{GROUPS_MAX, all_cleaners, all_groups};
 /// A pass over fewer tests than this is not worth a process of its own.
 const PASS_MIN: usize = 32;
 
-/// So often a pass is made again for tests that stand behind one that ended the process.
-const PASSES_MAX: usize = 8;
+/// So often a pass is made again for tests that stand behind one that ended the process, or left
+/// something behind for good.
+const PASSES_MAX: usize = 16;
 
 /// Whether passes mean anything: the target is not noisy, and may stand between any two tests.
 pub(crate) fn is_possible(oracle: &Oracle) -> bool {
@@ -36,8 +38,8 @@ pub(crate) fn is_possible(oracle: &Oracle) -> bool {
 /// Finds single tests that have the effect.
 pub(crate) async fn find_singles(oracle: &Oracle, roles: &mut Roles) -> Result<(), Stop> {
     let tests = others(oracle);
-    let hints = hints(oracle, &[], &tests).await?;
-    let suspects = tests.into_iter().filter(|test| hints.get(test) != Some(&false));
+    let innocent = innocent(oracle, &Search { common: &[], role_has_effect: true }, &tests).await?;
+    let suspects = tests.into_iter().filter(|test| !innocent.contains(test));
     let suspects = suspects.map(|test| vec![test]).collect();
     for single in those_with_effect(oracle, suspects).await? {
         if !roles.groups.contains(&single) {
@@ -71,9 +73,10 @@ pub(crate) async fn complete(oracle: &Oracle, roles: &mut Roles) -> Result<(), S
 async fn cleaners(oracle: &Oracle, group: &Group, roles: &Roles) -> Result<Vec<TestIndex>, Stop> {
     let mut tests = others(oracle);
     tests.retain(|test| !group.contains(test));
-    let hints = hints(oracle, group, &tests).await?;
+    let innocent =
+        innocent(oracle, &Search { common: group, role_has_effect: false }, &tests).await?;
     let (innocent, suspects): (Vec<TestIndex>, Vec<TestIndex>) =
-        tests.into_iter().partition(|test| hints.get(test) == Some(&true));
+        tests.into_iter().partition(|test| innocent.contains(test));
     let triples: Vec<Group> =
         suspects.iter().map(|test| [group.as_slice(), &[*test]].concat()).collect();
     let answers = oracle.ask_all(&triples).await?;
@@ -87,33 +90,42 @@ async fn cleaners(oracle: &Oracle, group: &Group, roles: &Roles) -> Result<Vec<T
     Ok(cleaners)
 }
 
-/// Whether the target seems to show the effect behind each of these tests, with others before it;
-/// nothing about those that a pass did not get to.
-async fn hints(
+/// Which role is looked for.
+struct Search<'a> {
+    /// The tests that stand before each.
+    common: &'a [TestIndex],
+    /// Whether the target shows the effect behind a test that has the role.
+    role_has_effect: bool,
+}
+
+/// Those of the tests that seem not to have the role.
+async fn innocent(
     oracle: &Oracle,
-    common: &[TestIndex],
+    search: &Search<'_>,
     tests: &[TestIndex],
-) -> Result<BTreeMap<TestIndex, bool>, Stop> {
-    let mut hints = BTreeMap::new();
+) -> Result<BTreeSet<TestIndex>, Stop> {
+    let mut has_role: BTreeMap<TestIndex, bool> = BTreeMap::new();
     let mut open = tests.to_vec();
     for _ in 0..PASSES_MAX {
         let n_parts = oracle.lab().width().min(open.len() / PASS_MIN).max(1);
         let parts = open.chunks(open.len().div_ceil(n_parts).max(1));
-        let passes = try_join_all(parts.map(|part| pass(oracle, common, part))).await?;
-        hints.extend(passes.into_iter().flatten());
+        let passes = try_join_all(parts.map(|part| pass(oracle, search, part))).await?;
+        has_role.extend(passes.into_iter().flatten());
         let n_open = open.len();
         let enders = oracle.lab().ledger().process_enders().clone();
-        open.retain(|test| !hints.contains_key(test) && !enders.contains(test));
+        open.retain(|test| !has_role.contains_key(test) && !enders.contains(test));
         if open.is_empty() || n_open == open.len() {
             break;
         }
     }
-    Ok(hints)
+    Ok(has_role.into_iter().filter(|(_, has_role)| !has_role).map(|(test, _)| test).collect())
 }
 
+/// Whether each of these tests seems to have the role; nothing about those that the pass did not
+/// get to, or got to with something in its way.
 async fn pass(
     oracle: &Oracle,
-    common: &[TestIndex],
+    &Search { common, role_has_effect }: &Search<'_>,
     tests: &[TestIndex],
 ) -> Result<Vec<(TestIndex, bool)>, Stop> {
     let lab = oracle.lab();
@@ -123,6 +135,11 @@ async fn pass(
     let run = lab.run_with(order, Environment::Plain, repetition).await?;
     let ends = run.outcomes.chunks(common.len() + 2).map(|stretch| stretch.last());
     let effects = ends.map(|outcome| outcome.and_then(|outcome| oracle.is_effect(*outcome)));
-    let hint = |(test, effect): (&TestIndex, Option<bool>)| Some((*test, effect?));
-    Ok(tests.iter().zip(effects).filter_map(hint).collect())
+    let role = |(test, effect): (&TestIndex, Option<bool>)| {
+        effect.map(|has_effect| (*test, has_effect == role_has_effect))
+    };
+    let mut roles: Vec<(TestIndex, bool)> = tests.iter().zip(effects).filter_map(role).collect();
+    let n_last = roles.iter().rev().take_while(|(_, has_role)| *has_role).count();
+    roles.truncate(roles.len() - n_last.saturating_sub(1));
+    Ok(roles)
 }
