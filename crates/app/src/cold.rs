@@ -33,6 +33,17 @@ pub trait PlainRunner: Sync {
     /// The command a user can paste to do the same, if these tests can be named in one.
     fn command(&self, tests: &[&TestId]) -> Option<String>;
 
+    /// Runs a test while these files are collected, too, of which no test is run; how it ended.
+    /// `None` if the runner knows no such thing.
+    fn run_among(
+        &self,
+        _test: &TestId,
+        _files: &[&str],
+        _took: Duration,
+    ) -> Result<Option<OutcomeKind>, String> {
+        Ok(None)
+    }
+
     /// Runs a test twice in one process; how it ended if it failed, else how it passed.
     fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String>;
 

@@ -15,6 +15,7 @@ pub mod drive;
 mod fingerprint;
 pub mod fix;
 pub mod history;
+mod imports;
 pub mod java;
 pub mod logbook;
 pub mod place;

@@ -64,6 +64,23 @@ impl PlainRunner for PythonRunner<'_> {
         outcomes(&ids, plain.run_order(&ids, self.around.interrupt))
     }
 
+    fn run_among(
+        &self,
+        test: &TestId,
+        files: &[&str],
+        took: Duration,
+    ) -> Result<Option<OutcomeKind>, String> {
+        let plain = self.plain(took);
+        if !plain.can_name(test.as_str()) {
+            return Err(format!("`{test}` cannot be named on its command line"));
+        }
+        let Some(run) = plain.run_among(test.as_str(), files, self.around.interrupt) else {
+            return Ok(None);
+        };
+        let ended = outcomes(&[test.as_str()], run)?;
+        Ok(ended.get(test).copied())
+    }
+
     fn command(&self, tests: &[&TestId]) -> Option<String> {
         let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
         let plain = self.plain(Duration::ZERO);

@@ -20,6 +20,7 @@ use crate::causes::with_causes;
 use crate::cold::{self, PlainRunner};
 use crate::drive::Finish;
 use crate::history::similar;
+use crate::imports::Imports;
 use crate::logbook::{Logbook, Progress};
 use crate::record::Recorder;
 use crate::state::shared_state;
@@ -188,6 +189,7 @@ fn study_in(
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
     let tried = try_findings(&mut world, &suite, &found, runner);
+    let (found, tried) = told_anew(found, tried, &suite, &collected, runner);
     let (exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
     for warning in not_tried {
         if !warnings.contains(&warning) {
@@ -357,6 +359,29 @@ fn try_findings(
         let states = states.map_while(|it| shared_state(world, it).ok()).collect();
         (tried.join().unwrap_or_default(), states)
     })
+}
+
+/// The same, with findings that the plain runner denies told anew where files explain them.
+fn told_anew(
+    mut found: Found,
+    (mut tried, mut states): (Vec<Tried>, Vec<Vec<State>>),
+    suite: &Suite,
+    collected: &Collected,
+    runner: &dyn PlainRunner,
+) -> (Found, (Vec<Tried>, Vec<Vec<State>>)) {
+    let mut imports = Imports::new(suite, collected, runner);
+    states.resize(found.findings.len(), Vec::new());
+    for ((finding, tried), state) in found.findings.iter_mut().zip(&mut tried).zip(&mut states) {
+        let is_shown = matches!(tried, Ok(Some(cold)) if cold.is_complete());
+        if is_shown {
+            continue;
+        }
+        if let Some((anew, files)) = imports.told_anew(finding) {
+            *tried = cold::confirm(suite, &anew, runner);
+            (*finding, *state) = (anew, files);
+        }
+    }
+    (found, (tried, states))
 }
 
 fn exhibits(

@@ -6,9 +6,9 @@
 //! ([`Repetition::Apart`]). As much as what is watched can be put back, each test is alone with the
 //! target.
 //!
-//! What cannot be put back makes such a pass wrong, so it only gives hints, and where all tests from
-//! one on seem to have a role, the pass is made again behind that one. A test that seems to have a
-//! role, or of which no pass says anything, is asked about in a process of its own; all that
+//! What cannot be put back makes such a pass wrong, so it only gives hints, and where all tests
+//! from one on seem to have a role, the pass is made again behind that one. A test that seems to
+//! have a role, or of which no pass says anything, is asked about in a process of its own; all that
 //! seem to have none are asked about together, forwards and backwards, with the cleaners known left
 //! out. If the target ends otherwise than alone, the search finds out behind which of them. What a
 //! pass misses is thus missed only if tests that it takes for innocent, too, hide it in both

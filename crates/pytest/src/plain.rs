@@ -162,6 +162,23 @@ impl Plain<'_> {
         self.run(ids, self.typed(ids), interrupt)
     }
 
+    /// Runs one test while these files (relative to the root folder) are collected, too, of which
+    /// no test is run. unittest cannot do that.
+    pub fn run_among(
+        &self,
+        id: &str,
+        files: &[&str],
+        interrupt: &Interrupt,
+    ) -> Option<Result<PlainRun, PlainError>> {
+        if !self.is_pytest() {
+            return None;
+        }
+        let mut words = self.typed(files);
+        words.extend(self.typed(&[id]));
+        words.extend(files.iter().map(|file| format!("--deselect={file}")));
+        Some(self.run(&[id], words, interrupt))
+    }
+
     /// The command that runs these tests in this order, to be pasted in the working directory.
     pub fn command(&self, ids: &[&str]) -> String {
         let interpreter = &self.project.interpreter;

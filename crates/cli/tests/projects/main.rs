@@ -9,6 +9,7 @@
 mod common;
 mod fix;
 mod fixtures;
+mod imports;
 mod lint;
 mod robust;
 mod setup;
