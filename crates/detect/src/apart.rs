@@ -30,6 +30,10 @@ const PASS_MIN: usize = 32;
 /// something behind for good.
 const PASSES_MAX: usize = 16;
 
+/// So many tests in a row, up to the last, that seem to have a role are a sign that something stays
+/// behind. Of fewer, each is asked about sooner than another pass is made.
+const TAIL_MIN: usize = 8;
+
 /// Whether passes mean anything: the target is not noisy, and may stand between any two tests.
 pub(crate) fn is_possible(oracle: &Oracle) -> bool {
     oracle.is_deterministic() && !oracle.lab().suite().keeps_classes()
@@ -140,6 +144,8 @@ async fn pass(
     };
     let mut roles: Vec<(TestIndex, bool)> = tests.iter().zip(effects).filter_map(role).collect();
     let n_last = roles.iter().rev().take_while(|(_, has_role)| *has_role).count();
-    roles.truncate(roles.len() - n_last.saturating_sub(1));
+    if TAIL_MIN <= n_last {
+        roles.truncate(roles.len() - n_last + 1);
+    }
     Ok(roles)
 }
