@@ -6,8 +6,8 @@
 //! it is told to collect some of them, and to run the one test.
 //!
 //! For whoever runs the tests it is a victim. Whatever test of that file is run before it, the file
-//! is imported first; so all of them are polluters, but for those that put things right. Tests
-//! that were found to set the state up are cleaners.
+//! is imported first; so all of them are polluters, but for those that put things right, as the
+//! agent says. Tests that were found to set the state up are cleaners.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,13 @@ use unflake_detect::search::GROUPS_MAX;
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::Collected;
 use unflake_model::{
-    CleanersOf, Dependencies, Evidence, Finding, Group, OutcomeKind, Suite, TestIndex, Verdict,
+    CleanersOf, Dependencies, Environment, Evidence, Experiment, Finding, Group, Order,
+    OutcomeKind, Repetition, RunId, Suite, TestIndex, Verdict,
 };
 use unflake_report::State;
 
 use crate::cold::PlainRunner;
+use crate::world::EngineWorld;
 
 /// The kind of state under which a file is named.
 const KIND: &str = "import";
@@ -29,6 +31,7 @@ const TRIED_MAX: usize = 20;
 
 /// Looks for files that tests do not stand.
 pub(crate) struct Imports<'a> {
+    world: &'a mut EngineWorld,
     suite: &'a Suite,
     runner: &'a dyn PlainRunner,
     /// The file of each test.
@@ -40,6 +43,7 @@ pub(crate) struct Imports<'a> {
 
 impl<'a> Imports<'a> {
     pub(crate) fn new(
+        world: &'a mut EngineWorld,
         suite: &'a Suite,
         collected: &'a Collected,
         runner: &'a dyn PlainRunner,
@@ -48,7 +52,7 @@ impl<'a> Imports<'a> {
             Some((suite.find(&test.id.parse().ok()?)?, test.file.as_str()))
         };
         let files = collected.tests.iter().filter_map(file).collect();
-        Self { suite, runner, files, known: Vec::new(), n_tried: 0 }
+        Self { world, suite, runner, files, known: Vec::new(), n_tried: 0 }
     }
 
     /// The finding as the plain runner sees it, and the files behind it; `None` if it is not about
@@ -60,7 +64,7 @@ impl<'a> Imports<'a> {
         }
         self.n_tried += 1;
         let guilty = self.guilty(finding.test).ok()??;
-        let dependencies = self.dependencies(&guilty, &finding.dependencies)?;
+        let dependencies = self.dependencies(&guilty, finding)?;
         let state = |file: &&str| State {
             place: (*file).to_owned(),
             kind: KIND.to_owned(),
@@ -117,22 +121,22 @@ impl<'a> Imports<'a> {
     }
 
     /// Who pollutes and who cleans up; `None` if all tests of the guilty files put things right.
-    fn dependencies(&self, guilty: &[&str], seen: &Dependencies) -> Option<Dependencies> {
-        let setters: BTreeSet<TestIndex> =
-            seen.state_setters.iter().filter(|group| group.len() == 1).flatten().copied().collect();
+    fn dependencies(&mut self, guilty: &[&str], finding: &Finding) -> Option<Dependencies> {
         let of_file = |file: &&str| -> Vec<TestIndex> {
-            let tests =
-                self.files.iter().filter(|(test, its)| *its == file && !setters.contains(test));
-            tests.map(|(test, _)| *test).collect()
+            let tests = self.files.iter().filter(|(_, its)| *its == file);
+            tests.map(|(test, _)| *test).take(GROUPS_MAX).collect()
         };
-        let polluters: Vec<Group> = match guilty {
-            [file] => of_file(file).into_iter().take(GROUPS_MAX).map(|test| vec![test]).collect(),
-            files => vec![
-                files.iter().map(|file| of_file(file).first().copied()).collect::<Option<_>>()?,
-            ],
+        let mut of_files: Vec<Vec<TestIndex>> = guilty.iter().map(of_file).collect();
+        for tests in &mut of_files {
+            tests.retain(|test| self.fails_after(*test, finding.test));
+        }
+        let polluters: Vec<Group> = match of_files.as_slice() {
+            [tests] => tests.iter().map(|test| vec![*test]).collect(),
+            all => vec![all.iter().map(|tests| tests.first().copied()).collect::<Option<_>>()?],
         };
         let is_outside = |test: &TestIndex| !guilty.contains(&self.files[test]);
-        let cleaners: Vec<TestIndex> = setters.iter().copied().filter(is_outside).collect();
+        let setters = finding.dependencies.state_setters.iter().filter(|group| group.len() == 1);
+        let cleaners: Vec<TestIndex> = setters.flatten().copied().filter(is_outside).collect();
         let cleaners_of = |polluters: &Group| CleanersOf {
             polluters: polluters.clone(),
             cleaners: cleaners.clone(),
@@ -140,5 +144,18 @@ impl<'a> Imports<'a> {
         let cleaners = polluters.iter().map(cleaners_of).collect();
         let is_some = !polluters.is_empty();
         is_some.then_some(Dependencies { polluters, cleaners, state_setters: Vec::new() })
+    }
+
+    /// Whether the target fails after a test in a process that has imported everything.
+    fn fails_after(&mut self, test: TestIndex, target: TestIndex) -> bool {
+        let experiment = Experiment {
+            run: RunId(0),
+            order: Order::from_distinct([test, target]),
+            environment: Environment::Plain,
+            repetition: Repetition::Once,
+        };
+        let ended = self.world.run(&experiment).ok();
+        let last = ended.and_then(|observation| observation.attempts.last()?.outcome.evidence());
+        last == Some(Evidence::Fail)
     }
 }

@@ -189,7 +189,7 @@ fn study_in(
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
     let tried = try_findings(&mut world, &suite, &found, runner);
-    let (found, tried) = told_anew(found, tried, &suite, &collected, runner);
+    let (found, tried) = told_anew(found, tried, &mut world, (&suite, &collected), runner);
     let (exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
     for warning in not_tried {
         if !warnings.contains(&warning) {
@@ -365,11 +365,11 @@ fn try_findings(
 fn told_anew(
     mut found: Found,
     (mut tried, mut states): (Vec<Tried>, Vec<Vec<State>>),
-    suite: &Suite,
-    collected: &Collected,
+    world: &mut EngineWorld,
+    (suite, collected): (&Suite, &Collected),
     runner: &dyn PlainRunner,
 ) -> (Found, (Vec<Tried>, Vec<Vec<State>>)) {
-    let mut imports = Imports::new(suite, collected, runner);
+    let mut imports = Imports::new(world, suite, collected, runner);
     states.resize(found.findings.len(), Vec::new());
     for ((finding, tried), state) in found.findings.iter_mut().zip(&mut tried).zip(&mut states) {
         let is_shown = matches!(tried, Ok(Some(cold)) if cold.is_complete());
