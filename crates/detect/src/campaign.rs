@@ -303,7 +303,7 @@ impl Campaign {
     async fn perturb(&mut self) -> Result<(), OutOfBudget> {
         for seed in 0..self.settings.perturbed_runs {
             let order = Order::original(self.lab.suite());
-            let environment = Environment::Perturbed { seed };
+            let environment = Environment::open_choices(seed);
             let runs = self.run_whole(order, environment, Repetition::Once).await?;
             let new: Vec<TestIndex> = runs
                 .iter()

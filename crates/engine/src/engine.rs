@@ -202,8 +202,8 @@ impl Engine {
     /// Asks for a run. Does not wait; what becomes of it, [`Engine::next_event`] says.
     pub fn submit(&mut self, experiment: &Experiment) -> Result<(), SubmitError> {
         let run = experiment.run;
-        if let Environment::Perturbed { seed } = experiment.environment {
-            return Err(SubmitError::Perturbed { run, seed });
+        if experiment.environment != Environment::Plain && self.launch.own_env.is_none() {
+            return Err(SubmitError::Perturbed { run });
         }
         let tests = experiment.repetition.attempts(&experiment.order);
         if let Some(test) = tests.into_iter().find(|test| self.roster.place(*test).is_none()) {
