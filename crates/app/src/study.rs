@@ -220,7 +220,11 @@ fn study_in(
     Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
 }
 
-fn how_it_ended(finish: Finish, by_itself: Ended, is_late: Option<&AtomicBool>) -> Ended {
+pub(crate) fn how_it_ended(
+    finish: Finish,
+    by_itself: Ended,
+    is_late: Option<&AtomicBool>,
+) -> Ended {
     match finish {
         Finish::Complete => by_itself,
         Finish::Interrupted if is_late.is_some_and(|late| late.load(Ordering::SeqCst)) => {
@@ -282,7 +286,7 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Interrupts after this long, and says so. The thread ends with the program.
-fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
+pub(crate) fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
     let is_late = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_late);
     std::thread::spawn(move || {
@@ -310,7 +314,7 @@ pub(crate) fn collection_warnings(engine: &Engine) -> Vec<Warning> {
 }
 
 /// The test in question, if it is about one.
-fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, StudyError> {
+pub(crate) fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, StudyError> {
     let Question::Test(id) = question else { return Ok(None) };
     // A path that looks like an option is typed with a dot before it.
     let plain = id.as_str().strip_prefix("./").and_then(|plain| plain.parse().ok());

@@ -9,6 +9,7 @@ use unflake_orders::Strategy;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::lint::LintArgs;
+use crate::commands::shake::ShakeArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
@@ -47,6 +48,8 @@ Examples:
       of what kind one test is, on what it depends, and how to reproduce it
   unflake fix 'tests/test_cart.py::test_total' | git apply
       repair it: a change of the tests that was seen to help, and to harm no other test
+  unflake shake 'tests/test_cart.py::test_total'
+      which circumstance makes it fail: time, hash seeds, slow disks, other threads …
   unflake run
       the tests once, as in continuous integration, with what is known about those that fail
   unflake lint --dynamic
@@ -93,6 +96,8 @@ pub(crate) enum Command {
     Why(WhyArgs),
     /// Change the test files so that a test no longer depends on others, and show that it helps
     Fix(FixArgs),
+    /// Change the circumstances of a test, and say which of them makes it fail
+    Shake(ShakeArgs),
     /// Run the tests once, and say what is known about those that fail
     Run(RunArgs),
     /// List the tests that leave something behind, and what

@@ -28,7 +28,7 @@ mod noisy;
 
 use std::time::Duration;
 
-use unflake_model::{Factor, Factors, RunId, Tally, TestIndex};
+use unflake_model::{Decides, Factor, Factors, RunId, Tally, TestIndex};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
@@ -94,17 +94,6 @@ pub struct Culprit {
     pub run: RunId,
     /// How long it took on average when it failed, if it did, and when it passed.
     pub took: (Option<Duration>, Option<Duration>),
-}
-
-/// What decides whether a test ends otherwise, while a factor is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decides {
-    /// Nothing: it always does, whatever the seed.
-    Nothing,
-    /// The seed: always the same under one seed, not the same under all.
-    Seed,
-    /// Chance: not even under one seed is it always the same.
-    Chance,
 }
 
 impl Culprit {

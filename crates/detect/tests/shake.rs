@@ -4,10 +4,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_detect::Inquiry;
-use unflake_detect::shake::{Decides, Design, Shaken, shake};
+use unflake_detect::shake::{Design, Shaken, shake};
 use unflake_model::random::Random;
 use unflake_model::{
-    Attempt, Budget, Confidence, Environment, Experiment, Factor, Factors, Observation,
+    Attempt, Budget, Confidence, Decides, Environment, Experiment, Factor, Factors, Observation,
     Outcome, Phase, Spent, SuiteBuilder, TestIndex,
 };
 use unflake_stats::plan::runs_needed;

@@ -221,6 +221,28 @@ impl fmt::Display for Factors {
     }
 }
 
+/// What decides whether a test ends otherwise, while a factor is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decides {
+    /// Nothing: it always does, whatever the seed.
+    Nothing,
+    /// The seed: always the same under one seed, not the same under all.
+    Seed,
+    /// Chance: not even under one seed is it always the same.
+    Chance,
+}
+
+impl Decides {
+    /// The word for it in files. Never changes.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Seed => "seed",
+            Self::Chance => "chance",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,7 +36,7 @@ mod verdict;
 
 pub use budget::{Budget, Confidence, InvalidBudget, InvalidConfidence, Limit, Spent};
 pub use experiment::{Attempt, Environment, Experiment, Observation, Repetition, RunId};
-pub use factor::{Factor, Factors, UnknownFactor};
+pub use factor::{Decides, Factor, Factors, UnknownFactor};
 pub use finding::{
     Cause, CleanersOf, Contrast, Dependencies, Finding, Group, OutcomeChange, Role, Tally,
 };

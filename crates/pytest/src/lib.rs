@@ -19,6 +19,7 @@ mod plain;
 mod project;
 mod shell;
 mod shelter;
+mod symptom;
 mod unittest;
 
 pub use interpreter::{
@@ -29,3 +30,4 @@ pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
 pub use project::{HASH_SEED, Project, Runner};
 pub use shell::quote;
 pub use shelter::Changed;
+pub use symptom::symptom;

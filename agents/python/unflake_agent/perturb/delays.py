@@ -28,8 +28,11 @@ from .draw import Draw, Refusal, rebind
 _sleep, _get_ident = time.sleep, threading.get_ident
 _monotonic = time.monotonic
 _FRAMES_MAX = 25
-_TOTAL_MAX = 6.0
+_TOTAL_MAX = 3.0
 """Seconds by which one factor delays a run at most: it must not be mistaken for a hang."""
+
+_TIMES_MAX = 3
+"""How often one place is slow: who does it sixty times would spend all of them there."""
 
 _WAITS = [0.05, 0.2, 0.6, 1.5]
 _DISK = [0.02, 0.1, 0.4]
@@ -48,6 +51,7 @@ class _Delays:
         self._tree = tree.rstrip(os.sep) + os.sep
         self._left = _TOTAL_MAX
         self._known: Dict[Tuple[Any, ...], float] = {}
+        self._times: Dict[Tuple[Any, ...], int] = {}
 
     def span(self, what: str) -> float:
         """By how much this call is to be late."""
@@ -59,6 +63,10 @@ class _Delays:
             draw = self._draw.part(*key)
             self._known[key] = draw.one(self._spans) if draw.share() < 0.5 else 0.0
         span = min(self._known[key], self._left)
+        if span:
+            self._times[key] = self._times.get(key, 0) + 1
+            if self._times[key] > _TIMES_MAX:
+                return 0.0
         self._left -= span
         return span
 

@@ -119,13 +119,15 @@ impl Bench {
     /// How it ended in screening runs with this factor on and no factor that was named.
     pub(super) fn screened_with(&self, factor: Factor) -> Tally {
         let mut tally = Tally::default();
-        let is_of_pool = |run: &&Screened| run.factors.without(self.pool).is_empty();
-        for run in self.screened.iter().filter(is_of_pool) {
-            if run.factors.contains(factor) {
-                tally.add(run.evidence);
-            }
+        for run in self.screened_of_pool().filter(|run| run.factors.contains(factor)) {
+            tally.add(run.evidence);
         }
         tally
+    }
+
+    /// Screening runs with no factor that was named.
+    pub(super) fn screened_of_pool(&self) -> impl Iterator<Item = &Screened> {
+        self.screened.iter().filter(|run| run.factors.without(self.pool).is_empty())
     }
 
     /// A random half of the pool, and the next time the other half.
@@ -141,9 +143,10 @@ impl Bench {
         half
     }
 
-    /// Screening runs of this pool, until one ends otherwise or there were so many.
+    /// Screening runs of this pool, until one ends otherwise or there were so many; those made
+    /// before count if none of the factors named since was on.
     pub(super) async fn screen(&mut self, n_runs: u64) -> Result<Option<Hit>, OutOfBudget> {
-        let mut n_made = 0;
+        let mut n_made = self.screened_of_pool().count() as u64;
         while n_made < n_runs {
             let n_batch = self.lab.width() as u64;
             let hits = self.screen_batch(n_batch.min(n_runs - n_made)).await?;

@@ -50,8 +50,7 @@ async fn next(bench: &mut Bench) -> Result<Option<Culprit>, OutOfBudget> {
 
 /// The factors of the pool, those that make most difference first.
 fn ranked(bench: &Bench) -> Vec<(Factor, f64)> {
-    let is_of_pool = |factors: Factors| factors.without(bench.pool).is_empty();
-    let runs: Vec<_> = bench.screened.iter().filter(|run| is_of_pool(run.factors)).collect();
+    let runs: Vec<_> = bench.screened_of_pool().collect();
     let difference = |factor: Factor| {
         let mut sides = [Tally::default(); 2];
         for run in &runs {

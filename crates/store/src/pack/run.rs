@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unflake_model::{
-    Attempt, Environment, Experiment, Factors, Observation, Order, Outcome, Phase, Repetition, RunId,
-    TestIndex,
+    Attempt, Environment, Experiment, Factors, Observation, Order, Outcome, Phase, Repetition,
+    RunId, TestIndex,
 };
 
 use super::{
