@@ -15,7 +15,7 @@ use unflake_model::{
     Budget, Environment, Evidence, Experiment, Factor, Factors, Order, OutcomeKind, Repetition,
     RunId, Suite, TestId, TestIndex,
 };
-use unflake_pytest::{HASH_SEED, Project, quote, symptom};
+use unflake_pytest::{HASH_SEED, Project, symptom};
 use unflake_report::shake::{Plainly, Shaking, Shook};
 use unflake_report::{Confirmation, Ended, Failure, Origin, Warning};
 use unflake_stats::rate::Rate;
@@ -26,7 +26,7 @@ use crate::causes::with_causes;
 use crate::cold::PlainRunner as _;
 use crate::drive::{Finish, drive};
 use crate::logbook::{Logbook, Progress};
-use crate::plain::PythonRunner;
+use crate::plain::GivenRunner;
 use crate::recall::Recall;
 use crate::record::Recorder;
 use crate::study::{
@@ -264,15 +264,12 @@ impl Bench<'_> {
         if !is_whole || !again.applied.iter().all(can_be_given) {
             return None;
         }
-        let env: Vec<(&String, &String)> = again.applied.iter().flat_map(|it| &it.env).collect();
-        let before: Vec<&str> =
-            again.applied.iter().filter_map(|it| it.before.as_deref()).collect();
-        let mut project = self.project.clone();
-        project.env.extend(env.iter().map(|(name, value)| (name.into(), Some(value.into()))));
-        project.before = (!before.is_empty()).then(|| before.join("; "));
-        let runner = PythonRunner::new(&project, self.around);
+        let applied = again.applied.iter();
+        let env = applied.clone().flat_map(|it| it.env.clone()).collect();
+        let before: Vec<&str> = applied.filter_map(|it| it.before.as_deref()).collect();
+        let runner = GivenRunner::new(self.project, self.around, env, &before);
         let id = self.suite.id(self.test);
-        let line = runner.command(&[id])?;
+        let command = runner.command(&[id])?;
         let mut tried = Confirmation { as_predicted: 0, tries: 0 };
         for _ in 0..TRIES {
             let ended = runner.run(&[id], again.took).ok()?;
@@ -280,12 +277,6 @@ impl Bench<'_> {
             tried.tries += 1;
             tried.as_predicted += u32::from(ended == Some(expected(culprit)));
         }
-        let assigned = env.iter().map(|(name, value)| format!("{name}={} ", quote(value)));
-        let line = assigned.collect::<String>() + &line;
-        let command = match &project.before {
-            Some(before) => format!("({before}; {line})"),
-            None => line,
-        };
         (0 < tried.as_predicted).then_some(Plainly { command, tried })
     }
 }

@@ -178,7 +178,8 @@ fn study_in(
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    let analysis = Analysis { request, budget, comparison, suite: &suite, target };
+    let can_perturb = world.engine().can_perturb();
+    let analysis = Analysis { request, budget, comparison, suite: &suite, target, can_perturb };
     let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
     let Logbook { records, standing, mut recorder, .. } = logbook;
     let error = world.take_error();
@@ -188,7 +189,9 @@ fn study_in(
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
     let tried = try_findings(&mut world, &suite, &found, runner);
-    let (exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
+    let (mut exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
+    let origin = request.origin(&collected, &recorder);
+    exhibits.iter_mut().for_each(|exhibit| replay_if_denied(exhibit, &origin));
     for warning in not_tried {
         if !warnings.contains(&warning) {
             warnings.push(warning);
@@ -211,7 +214,7 @@ fn study_in(
         flake_rate_detectable: found.flake_rate_detectable,
         confidence: request.budget.confidence(),
         ended,
-        origin: request.origin(&collected, &recorder),
+        origin,
         records,
         suite,
     };
@@ -361,6 +364,17 @@ fn try_findings(
         let states = states.map_while(|it| shared_state(world, it).ok()).collect();
         (tried.join().unwrap_or_default(), states)
     })
+}
+
+/// What fails under circumstances that cannot be given to the plain runner, such as the order of
+/// listings, is shown by running the run again.
+fn replay_if_denied(exhibit: &mut Exhibit, origin: &Origin) {
+    let is_shown = exhibit.cold_confirmed.is_some_and(|cold| 0 < cold.as_predicted);
+    if exhibit.finding.fails_under.is_some() && !is_shown {
+        exhibit.cold_confirmed = None;
+        let run = exhibit.finding.failed_in.map(|run| origin.run_name(run));
+        exhibit.reproduce = run.map(|run| format!("unflake replay {run}")).into_iter().collect();
+    }
 }
 
 fn exhibits(

@@ -184,6 +184,11 @@ impl Engine {
         &self.launch.isolation
     }
 
+    /// Whether circumstances of runs can be made otherwise.
+    pub fn can_perturb(&self) -> bool {
+        self.launch.own_env.is_some()
+    }
+
     /// Asks for these levels of isolation from the next run on.
     pub fn set_isolation(&mut self, levels: Vec<Level>) {
         self.launch.isolation = levels;

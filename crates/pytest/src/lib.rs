@@ -27,7 +27,7 @@ pub use interpreter::{
 };
 pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose};
 pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
-pub use project::{HASH_SEED, Project, Runner};
+pub use project::{HASH_SEED, Project, Runner, own_env};
 pub use shell::quote;
 pub use shelter::Changed;
 pub use symptom::symptom;

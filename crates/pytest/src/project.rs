@@ -58,7 +58,7 @@ pub const HASH_SEED: &str = "PYTHONHASHSEED";
 const HASH_SEEDS: usize = 10_000;
 
 /// The variables that an interpreter must be started with for these factors.
-fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
+pub fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
     let draw = || 1 + Random::labelled(seed, &[Factor::HashSeed as u64]).below(HASH_SEEDS);
     let hashed = factors.contains(Factor::HashSeed);
     hashed.then(|| (HASH_SEED.into(), draw().to_string().into())).into_iter().collect()
