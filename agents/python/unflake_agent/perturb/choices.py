@@ -80,8 +80,8 @@ def _list_by(key: Callable[[Any], Any]) -> None:
     os.listdir, os.scandir = listdir, scandir  # type: ignore[assignment]
     # Before 3.11 pathlib keeps functions of its own.
     accessor: Any = getattr(pathlib, "_NormalAccessor", None)
-    for owner in filter(None, (accessor, getattr(pathlib, "_normal_accessor", None))):
-        owner.listdir, owner.scandir = staticmethod(listdir), staticmethod(scandir)
+    if accessor is not None:
+        accessor.listdir, accessor.scandir = staticmethod(listdir), staticmethod(scandir)
     rebind(old)
 
 
