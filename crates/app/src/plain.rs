@@ -122,8 +122,8 @@ impl<'a> GivenRunner<'a> {
         PythonRunner::new(&self.project, self.around)
     }
 
-    fn given(&self, line: String) -> String {
-        let line = self.assigned.clone() + &line;
+    fn given(&self, line: &str) -> String {
+        let line = self.assigned.clone() + line;
         match &self.project.before {
             Some(before) => format!("({before}; {line})"),
             None => line,
@@ -145,7 +145,7 @@ impl PlainRunner for GivenRunner<'_> {
     }
 
     fn command(&self, tests: &[&TestId]) -> Option<String> {
-        self.runner().command(tests).map(|line| self.given(line))
+        self.runner().command(tests).map(|line| self.given(&line))
     }
 
     fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
@@ -153,7 +153,7 @@ impl PlainRunner for GivenRunner<'_> {
     }
 
     fn command_twice(&self, test: &TestId) -> Option<String> {
-        self.runner().command_twice(test).map(|line| self.given(line))
+        self.runner().command_twice(test).map(|line| self.given(&line))
     }
 }
 

@@ -191,12 +191,10 @@ fn study_in(
     let tried = try_findings(&mut world, &suite, &found, runner);
     let (mut exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
     let origin = request.origin(&collected, &recorder);
-    exhibits.iter_mut().for_each(|exhibit| replay_if_denied(exhibit, &origin));
-    for warning in not_tried {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
+    for exhibit in &mut exhibits {
+        replay_if_denied(exhibit, &origin);
     }
+    add_new(&mut warnings, not_tried);
     let is_quick = comparison == Comparison::IfDenied;
     let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
     warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
@@ -364,6 +362,14 @@ fn try_findings(
         let states = states.map_while(|it| shared_state(world, it).ok()).collect();
         (tried.join().unwrap_or_default(), states)
     })
+}
+
+fn add_new(warnings: &mut Vec<Warning>, others: Vec<Warning>) {
+    for warning in others {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
 }
 
 /// What fails under circumstances that cannot be given to the plain runner, such as the order of

@@ -33,11 +33,11 @@ which tests run:
 
 `unflake detect` finds the flaky tests of a pytest or unittest project, or of a JUnit project \
 that Maven builds, and `unflake why` looks into one test; nothing is to be configured, and nothing \
-is installed into the project. `unflake shake` says which circumstance makes a Python test fail. \
-`unflake fix` repairs a pytest test that depends on others. What \
-they run is recorded as they go: a campaign that was cut off goes on with the same command, \
-`unflake history` shows what happened, `unflake replay` runs one run again. `unflake orders` says \
-which orders to run, for any other runner.";
+is installed into the project. `unflake shake` says which circumstance makes a Python test fail, \
+`unflake fix` repairs a pytest test that depends on others. What they run is recorded as they go: \
+a campaign that was cut off goes on with the same command, `unflake history` shows what happened, \
+`unflake replay` runs one run again. `unflake orders` says which orders to run, for any other \
+runner.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +72,7 @@ Examples:
 Exit codes:
   0  done; nothing flaky was found
   1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay);
-     no change helps (fix); tests are dirty (lint)
+     a factor was found (shake); no change helps (fix); tests are dirty (lint)
   2  the command line, or a file it names, makes no sense
   3  the tests could not be run
   4  the budget ended, or you stopped it, before there was a verdict

@@ -1,26 +1,26 @@
 //! Which circumstance makes this test fail?
 //!
-//! There are eighteen factors, most of which a test does not care about. To try one after the other
-//! costs eighteen times the runs that one takes. Instead (group screening): every run has a random
-//! half of the factors on and the other half held fixed, the next run the other half, each run with
-//! a seed of its own. So each run tries nine factors at once, and each factor is on in half of all
-//! runs.
+//! There are eighteen factors, most of which a test does not care about. To try one after the
+//! other costs eighteen times the runs that one takes. Instead (group screening): every run has a
+//! random half of the factors on and the other half held fixed, the next run the other half, each
+//! run with a seed of its own. So each run tries nine factors at once, and each factor is on in
+//! half of all runs.
 //!
 //! A run that ends otherwise than the test does with everything fixed is a *hit*. Because a
 //! perturbed run can be made again exactly, the hit is narrowed down under its own seed: which of
-//! its factors are needed? By halving, so that one of nine takes about four questions; factors that
-//! act only together come out together. What is left is put to the test again, in turn with runs
-//! where everything is fixed, because failures come in bursts: under the seed of the hit, and under
-//! seeds of their own, which tell how often the factor matters at all. A factor that was named is
-//! left out from then on, and the search goes on for others.
+//! its factors are needed? By halving, so that one of nine takes about four questions; factors
+//! that act only together come out together. What is left is put to the test again, in turn with
+//! runs where everything is fixed, because failures come in bursts: under the seed of the hit, and
+//! under seeds of their own, which tell how often the factor matters at all. A factor that was
+//! named is left out from then on, and the search goes on for others.
 //!
-//! A test that ends both ways with everything fixed has no clear hits. For such a test the runs are
-//! made first, and the factor is named whose runs differ most ([`noisy`]).
+//! A test that ends both ways with everything fixed has no clear hits. For such a test the runs
+//! are made first, and the factor is named whose runs differ most (`noisy`).
 //!
-//! **Limits.** A factor that matters less often than the wanted rate may be missed, which the answer
-//! bounds. A factor that breaks every run (a test that needs another locale) hides others until it
-//! was named. In noise, only factors that act by themselves are found, and pairs of the two
-//! strongest.
+//! **Limits.** A factor that matters less often than the wanted rate may be missed, which the
+//! answer bounds. A factor that breaks every run (a test that needs another locale) hides others
+//! until it was named. In noise, only factors that act by themselves are found, and pairs of the
+//! two strongest.
 
 mod bench;
 mod cause;
@@ -143,10 +143,8 @@ async fn search(
             return noisy::search(bench, n_screening, culprits).await;
         }
         let Some(hit) = bench.screen(n_screening).await? else { return Ok(()) };
-        let factors = match bench.shows(hit.factors, hit.seed).await? {
-            true => narrow(bench, hit).await?,
-            false => Factors::NONE,
-        };
+        let shows_again = bench.shows(hit.factors, hit.seed).await?;
+        let factors = if shows_again { narrow(bench, hit).await? } else { Factors::NONE };
         match bench.confirm(factors, Some(hit.seed)).await? {
             Some(culprit) => {
                 bench.pool = bench.pool.without(culprit.factors);

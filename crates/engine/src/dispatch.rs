@@ -22,10 +22,10 @@ use crate::running::{Limits, Running};
 /// After so many that did not come up, agents are started when they are needed, and not before.
 const SPARES_FAILED_MAX: usize = 3;
 
-fn perturb(environment: Environment) -> Option<Perturb> {
+fn perturb(environment: Environment) -> Option<Box<Perturb>> {
     let Environment::Perturbed { factors, seed } = environment else { return None };
     let factors = factors.iter().map(|factor| factor.slug().to_owned()).collect();
-    Some(Perturb { factors, seed })
+    Some(Box::new(Perturb { factors, seed }))
 }
 
 impl Engine {

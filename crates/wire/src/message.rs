@@ -175,7 +175,7 @@ pub struct Run {
     pub restore: Option<Restore>,
     /// Which circumstances to make otherwise; nothing is touched if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub perturb: Option<Perturb>,
+    pub perturb: Option<Box<Perturb>>,
 }
 
 /// Circumstances to be made otherwise. Those that are not named are held fixed.

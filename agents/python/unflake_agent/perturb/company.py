@@ -80,7 +80,7 @@ def _burn(goes_on: Callable[[], bool]) -> None:
 
 
 def neighbours(draw: Draw, around: Any) -> Dict[str, Any]:
-    """Other tests of the suite, and this one, in another process with the same files and network."""
+    """Tests of the suite, this one too, in another process with the same files and network."""
     neighbour = around.neighbour
     if neighbour is None:
         raise Refusal("a process with threads cannot be forked safely")

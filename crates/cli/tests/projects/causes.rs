@@ -106,7 +106,8 @@ fn floating_point() {
 
 #[test]
 fn unordered_collection() {
-    let (project, found) = is_found("test_unordered_collection", "hash-seed", "unordered-collection");
+    let (project, found) =
+        is_found("test_unordered_collection", "hash-seed", "unordered-collection");
     assert_eq!(found["verdict"], "id");
     is_shown_plainly(&project, &found);
 }

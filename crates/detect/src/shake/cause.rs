@@ -29,14 +29,12 @@ fn of_one(factor: Factor, symptom: Symptom) -> RootCause {
     match (factor, symptom) {
         (Factor::HashSeed | Factor::Listings, Symptom::NearlyEqual) => RootCause::FloatingPoint,
         (Factor::HashSeed | Factor::Listings, _) => RootCause::UnorderedCollection,
-        (Factor::Neighbours, Symptom::Address) => RootCause::Network,
-        (Factor::Neighbours, Symptom::File) => RootCause::Io,
+        (Factor::Neighbours, Symptom::Address) | (Factor::Network, _) => RootCause::Network,
+        (Factor::Neighbours, Symptom::File) | (Factor::Disk, _) => RootCause::Io,
         (Factor::Neighbours | Factor::Switches, _) => RootCause::Concurrency,
         (Factor::Waits | Factor::Cpu, _) => RootCause::AsyncWait,
         (Factor::Clock | Factor::Date | Factor::TimeZone, _) => RootCause::Time,
         (Factor::Random, _) => RootCause::Randomness,
-        (Factor::Disk, _) => RootCause::Io,
-        (Factor::Network, _) => RootCause::Network,
         (Factor::Memory | Factor::Descriptors | Factor::Recursion, _) => RootCause::ResourceLeak,
         (Factor::Locale | Factor::Umask | Factor::Columns, _) => RootCause::Platform,
     }

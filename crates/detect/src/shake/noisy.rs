@@ -3,8 +3,8 @@
 //! No single run means anything here. So the screening runs are made first, and for each factor
 //! those that had it on are compared with those that had not, exactly (Fisher). Whoever stands out
 //! is put to the test alone, in turn with everything fixed; if neither of the two that stand out
-//! most shows it, both are, together. Runs with a factor that was named say nothing about the others,
-//! and are left out from then on.
+//! most shows it, both are, together. Runs with a factor that was named say nothing about the
+//! others, and are left out from then on.
 
 use unflake_model::{Factor, Factors, Tally};
 use unflake_stats::compare::fisher;

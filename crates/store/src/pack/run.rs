@@ -6,8 +6,8 @@
 //! |---|---|
 //! | version | byte, 1 or 2 |
 //! | number of the run | number |
-//! | environment | byte 0 plain; byte 1 open choices, then the seed; byte 2 perturbed, then factors |
-//! | | as bits, and the seed; all as numbers |
+//! | environment | byte 0 plain; byte 1 open choices, then the seed as a number |
+//! | | byte 2 perturbed, then factors as bits and the seed, both as numbers |
 //! | repetition | byte 1 once; byte 2 twice; byte 3 between, then test and stride as numbers |
 //! | duration of the run | number, in nanoseconds |
 //! | how many tests | number |
