@@ -9,6 +9,7 @@ Where it is forked, and who hears what it says, ``guard`` decides.
 import gc
 import os
 import sys
+import threading
 import traceback
 from os import _exit
 from time import perf_counter
@@ -39,6 +40,8 @@ class Run(NamedTuple):
     """The kinds of state whose changes are told; None for none."""
     restore: Optional[Dict[str, Any]] = None
     """What is put back between two tests."""
+    perturb: Optional[Dict[str, Any]] = None
+    """Which circumstances are made otherwise, and the seed for it; None for none."""
 
     @classmethod
     def read(cls, body: Dict[str, Any]) -> "Run":
@@ -198,6 +201,23 @@ def _watch(run: Run, setting: Setting, isolated: isolate.Isolated) -> Any:
     return watching.Watch(run.watch, wanted, place)
 
 
+def _perturb(run: Run, setting: Setting, send: Sink) -> None:
+    """Makes circumstances otherwise, and says which."""
+    if run.perturb is None:
+        return
+    perturbing = setting.bring("perturb")
+    company = setting.bring("perturb.company")
+    found = setting.found
+    can_fork = threading.active_count() == 1
+    around = perturbing.Around(
+        tree=setting.where.tree,
+        seeds_random=found.seeded is not None,
+        seeds_numpy=not found.unseeded_numpy,
+        neighbour=company.neighbour(run, setting) if can_fork else None,
+    )
+    send("perturbed", **perturbing.apply(run.perturb, around))
+
+
 def _plan(run: Run) -> Iterator[Any]:
     """Position, attempt, test and the one that follows, for all attempts of a run."""
     stretch = run.stretch or len(run.order)
@@ -212,6 +232,7 @@ def _plan(run: Run) -> Iterator[Any]:
 def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink) -> None:
     suite = setting.suite
     suite.begin(run.order, run.brief, run.scratch)
+    _perturb(run, setting, send)
     watch = _watch(run, setting, isolated)
     if watch is not None and watch.tells_fixtures:
         suite.tell_fixtures(watch.note)

@@ -71,7 +71,7 @@ impl Adapter for Project {
     }
 
     fn call(&self) -> Call {
-        let Self { interpreter, current_dir, runner, paths, options, env } = self;
+        let Self { interpreter, current_dir, runner, paths, options, env, before: _ } = self;
         Call {
             folder: current_dir.clone(),
             program: interpreter.program.clone(),

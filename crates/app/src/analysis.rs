@@ -17,6 +17,10 @@ use crate::study::Request;
 /// How often the original order is run while something fails in it.
 const SET_UP_TRIES: u32 = 3;
 
+/// Runs of all tests under open choices: a test that fails under every other seed, as two elements
+/// of a set give it, is seen both to pass and to fail in 15 of 16 suites.
+const PERTURBED_RUNS: u64 = 5;
+
 /// What is asked.
 pub(crate) struct Analysis<'a> {
     pub(crate) request: &'a Request,
@@ -25,6 +29,8 @@ pub(crate) struct Analysis<'a> {
     pub(crate) suite: &'a Rc<Suite>,
     /// The test in question; all of them if there is none.
     pub(crate) target: Option<TestIndex>,
+    /// Whether open choices can be made otherwise.
+    pub(crate) can_perturb: bool,
 }
 
 impl Analysis<'_> {
@@ -51,7 +57,8 @@ impl Analysis<'_> {
             return (Found { ended, ..finding.into() }, finish);
         }
         let tries = SET_UP_TRIES;
-        let settings = campaign::Settings { seed, tries, depth, perturbed_runs: 0, flake_rate_min };
+        let perturbed_runs = if self.can_perturb { PERTURBED_RUNS } else { 0 };
+        let settings = campaign::Settings { seed, tries, depth, perturbed_runs, flake_rate_min };
         let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
         let (report, finish) = drive(inquiry, world, recall, watcher);
         (report.into(), finish)

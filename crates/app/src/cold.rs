@@ -8,7 +8,9 @@ use std::num::NonZero;
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use unflake_model::{Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict};
+use unflake_model::{
+    Environment, Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict,
+};
 use unflake_report::{Confirmation, Exhibit};
 
 /// Commands shown for one finding.
@@ -49,6 +51,11 @@ pub trait PlainRunner: Sync {
 
     /// The command a user can paste to do the same, if the test can be named in one.
     fn command_twice(&self, test: &TestId) -> Option<String>;
+
+    /// The same runner under other circumstances, as far as they are decided when it starts.
+    fn under(&self, _: Environment) -> Option<Box<dyn PlainRunner + '_>> {
+        None
+    }
 }
 
 /// What the commands for a finding are, and what they should show.
@@ -85,6 +92,10 @@ pub fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> V
     if finding.verdict == Verdict::Nio {
         return runner.command_twice(suite.id(finding.test)).into_iter().collect();
     }
+    if let Some(environment) = finding.fails_under {
+        let under = runner.under(environment);
+        return under.and_then(|it| it.command(&[suite.id(finding.test)])).into_iter().collect();
+    }
     let command = |r: Reproduction| runner.command(&ids(suite, &r.prefix, finding.test));
     reproductions(finding).into_iter().take(COMMANDS_MAX).filter_map(command).collect()
 }
@@ -99,6 +110,9 @@ pub fn confirm(
 ) -> Result<Option<Confirmation>, String> {
     if finding.verdict == Verdict::Nio {
         return confirm_twice(suite, finding, runner).map(Some);
+    }
+    if let Some(environment) = finding.fails_under {
+        return runner.under(environment).map(|it| confirm_under(suite, finding, &*it)).transpose();
     }
     if !finding.verdict.is_order_dependent() {
         return Ok(None);
@@ -147,6 +161,20 @@ pub fn is_denied(suite: &Suite, exhibit: &Exhibit, runner: &dyn PlainRunner) -> 
         return shows(suite, finding.test, &alone, runner) == Ok(false);
     }
     exhibit.cold_confirmed.is_some_and(|cold| cold.as_predicted < cold.tries)
+}
+
+/// Tries a test alone, where it should fail.
+fn confirm_under(
+    suite: &Suite,
+    finding: &Finding,
+    runner: &dyn PlainRunner,
+) -> Result<Confirmation, String> {
+    let alone = Reproduction { prefix: Vec::new(), expected: Evidence::Fail };
+    let mut confirmation = Confirmation { as_predicted: 0, tries: TRIES };
+    for _ in 0..TRIES {
+        confirmation.as_predicted += u32::from(shows(suite, finding.test, &alone, runner)?);
+    }
+    Ok(confirmation)
 }
 
 /// Tries a test twice in one process.

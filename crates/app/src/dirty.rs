@@ -225,6 +225,7 @@ impl Pass {
                     Event::RunStarted { .. }
                     | Event::TestStarted { .. }
                     | Event::Restored { .. }
+                    | Event::Perturbed { .. }
                     | Event::AgentDied { .. },
                 ) => {}
                 Err(error) => {

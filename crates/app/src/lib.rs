@@ -23,6 +23,7 @@ mod plain;
 pub mod recall;
 mod record;
 pub mod replay;
+pub mod shake;
 pub mod single;
 mod state;
 pub mod study;

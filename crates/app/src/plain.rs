@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use unflake_model::{OutcomeKind, TestId};
-use unflake_pytest::{Changed, Invocation, Plain, PlainEnding, PlainError, PlainRun, Project};
+use unflake_model::{Environment, OutcomeKind, TestId};
+use unflake_pytest::{
+    Changed, Invocation, Plain, PlainEnding, PlainError, PlainRun, Project, own_env, quote,
+};
 
-use crate::adapter::Around;
+use crate::adapter::{Around, text};
 use crate::causes::with_causes;
 use crate::cold::PlainRunner;
 
@@ -100,6 +102,75 @@ impl PlainRunner for PythonRunner<'_> {
     fn command_twice(&self, test: &TestId) -> Option<String> {
         let plain = self.twice(Duration::ZERO);
         plain.can_name(test.as_str()).then(|| plain.command(&[test.as_str()]))
+    }
+
+    fn under(&self, environment: Environment) -> Option<Box<dyn PlainRunner + '_>> {
+        let Environment::Perturbed { factors, seed } = environment else { return None };
+        let env = own_env(factors, seed);
+        let is_decided = !env.is_empty();
+        let env = env.into_iter().map(|(name, value)| (text(&name), text(&value))).collect();
+        is_decided.then(|| Box::new(GivenRunner::new(self.project, self.around, env, &[])) as _)
+    }
+}
+
+/// The same runner, given variables of the environment and statements of the shell.
+pub(crate) struct GivenRunner<'a> {
+    project: Project,
+    around: Around<'a>,
+    assigned: String,
+}
+
+impl<'a> GivenRunner<'a> {
+    pub(crate) fn new(
+        project: &Project,
+        around: Around<'a>,
+        env: Vec<(String, String)>,
+        before: &[&str],
+    ) -> Self {
+        let assigned = env.iter().map(|(name, value)| format!("{name}={} ", quote(value)));
+        let assigned = assigned.collect();
+        let mut project = project.clone();
+        project.env.extend(env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
+        project.before = (!before.is_empty()).then(|| before.join("; "));
+        Self { project, around, assigned }
+    }
+
+    fn runner(&self) -> PythonRunner<'_> {
+        PythonRunner::new(&self.project, self.around)
+    }
+
+    fn given(&self, line: &str) -> String {
+        let line = self.assigned.clone() + line;
+        match &self.project.before {
+            Some(before) => format!("({before}; {line})"),
+            None => line,
+        }
+    }
+}
+
+impl PlainRunner for GivenRunner<'_> {
+    fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+        self.runner().run_suite(took)
+    }
+
+    fn run(
+        &self,
+        tests: &[&TestId],
+        took: Duration,
+    ) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+        self.runner().run(tests, took)
+    }
+
+    fn command(&self, tests: &[&TestId]) -> Option<String> {
+        self.runner().command(tests).map(|line| self.given(&line))
+    }
+
+    fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
+        self.runner().run_twice(test, took)
+    }
+
+    fn command_twice(&self, test: &TestId) -> Option<String> {
+        self.runner().command_twice(test).map(|line| self.given(&line))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::cold::PlainRunner;
 use crate::history::{PastRun, RunName};
 use crate::logbook::Progress;
 use crate::plain::PythonRunner;
+use crate::shake::pinned;
 use crate::study::{StudyError, now, start};
 use crate::world::EngineWorld;
 
@@ -95,8 +96,8 @@ pub enum ReplayError {
         /// Its name.
         id: TestId,
     },
-    /// The project's own runner cannot run tests twice in one process.
-    #[error("the run has tests more than once, which the plain runner cannot do")]
+    /// The project's own runner cannot perturb, nor run tests twice in one process.
+    #[error("the run is perturbed or repeats tests, which the plain runner cannot do")]
     NotPlain,
     /// The project's own runner does not work.
     #[error("the plain runner could not be asked: {0}")]
@@ -147,6 +148,8 @@ pub fn replay(
 ) -> Result<Replay, ReplayError> {
     progress.stage("collecting tests");
     let begun = now();
+    let pinned = (run.experiment.environment != Environment::Plain).then(|| pinned(project));
+    let project = pinned.as_ref().unwrap_or(project);
     let engine = start(project, limits, interrupt)?;
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
@@ -156,6 +159,7 @@ pub fn replay(
     );
     let experiment = translated(run, &engine.suite(|_| Duration::ZERO))?;
     let is_once = experiment.repetition == Repetition::Once;
+    let is_plain = experiment.environment == Environment::Plain;
     let ids: Vec<&TestId> =
         run.experiment.order.tests().iter().map(|test| run.suite.id(*test)).collect();
     let mut replay = Replay {
@@ -164,11 +168,11 @@ pub fn replay(
         repetition: run.experiment.repetition,
         tries,
         differences: Vec::new(),
-        command: is_once.then(|| runner.command(&ids)).flatten(),
+        command: (is_once && is_plain).then(|| runner.command(&ids)).flatten(),
     };
     progress.stage("running it again");
     match by {
-        By::PlainRunner if !is_once => return Err(ReplayError::NotPlain),
+        By::PlainRunner if !is_once || !is_plain => return Err(ReplayError::NotPlain),
         By::PlainRunner => {
             for number in 0..tries {
                 let took = run.observation.duration;
@@ -210,7 +214,7 @@ fn translated(run: &PastRun, suite: &Suite) -> Result<Experiment, ReplayError> {
     Ok(Experiment {
         run: RunId(0),
         order: Order::from_distinct(tests.collect::<Result<Vec<_>, _>>()?),
-        environment: Environment::Plain,
+        environment: run.experiment.environment,
         repetition,
     })
 }

@@ -179,7 +179,8 @@ fn study_in(
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    let analysis = Analysis { request, budget, comparison, suite: &suite, target };
+    let can_perturb = world.engine().can_perturb();
+    let analysis = Analysis { request, budget, comparison, suite: &suite, target, can_perturb };
     let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
     let Logbook { records, standing, mut recorder, .. } = logbook;
     let error = world.take_error();
@@ -190,12 +191,12 @@ fn study_in(
     let found = Found { ended, ..on_record(found, &recorder) };
     let tried = try_findings(&mut world, &suite, &found, runner);
     let (found, tried) = told_anew(found, tried, &mut world, (&suite, &collected), runner);
-    let (exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
-    for warning in not_tried {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
+    let (mut exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
+    let origin = request.origin(&collected, &recorder);
+    for exhibit in &mut exhibits {
+        replay_if_denied(exhibit, &origin);
     }
+    add_new(&mut warnings, not_tried);
     let is_quick = comparison == Comparison::IfDenied;
     let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
     warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
@@ -213,7 +214,7 @@ fn study_in(
         flake_rate_detectable: found.flake_rate_detectable,
         confidence: request.budget.confidence(),
         ended,
-        origin: request.origin(&collected, &recorder),
+        origin,
         records,
         suite,
     };
@@ -222,7 +223,11 @@ fn study_in(
     Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
 }
 
-fn how_it_ended(finish: Finish, by_itself: Ended, is_late: Option<&AtomicBool>) -> Ended {
+pub(crate) fn how_it_ended(
+    finish: Finish,
+    by_itself: Ended,
+    is_late: Option<&AtomicBool>,
+) -> Ended {
     match finish {
         Finish::Complete => by_itself,
         Finish::Interrupted if is_late.is_some_and(|late| late.load(Ordering::SeqCst)) => {
@@ -284,7 +289,7 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Interrupts after this long, and says so. The thread ends with the program.
-fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
+pub(crate) fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
     let is_late = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_late);
     std::thread::spawn(move || {
@@ -312,7 +317,7 @@ pub(crate) fn collection_warnings(engine: &Engine) -> Vec<Warning> {
 }
 
 /// The test in question, if it is about one.
-fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, StudyError> {
+pub(crate) fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, StudyError> {
     let Question::Test(id) = question else { return Ok(None) };
     // A path that looks like an option is typed with a dot before it.
     let plain = id.as_str().strip_prefix("./").and_then(|plain| plain.parse().ok());
@@ -382,6 +387,25 @@ fn told_anew(
         }
     }
     (found, (tried, states))
+}
+
+fn add_new(warnings: &mut Vec<Warning>, others: Vec<Warning>) {
+    for warning in others {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+/// What fails under circumstances that cannot be given to the plain runner, such as the order of
+/// listings, is shown by running the run again.
+fn replay_if_denied(exhibit: &mut Exhibit, origin: &Origin) {
+    let is_shown = exhibit.cold_confirmed.is_some_and(|cold| 0 < cold.as_predicted);
+    if exhibit.finding.fails_under.is_some() && !is_shown {
+        exhibit.cold_confirmed = None;
+        let run = exhibit.finding.failed_in.map(|run| origin.run_name(run));
+        exhibit.reproduce = run.map(|run| format!("unflake replay {run}")).into_iter().collect();
+    }
 }
 
 fn exhibits(

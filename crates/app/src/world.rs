@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use unflake_engine::{
-    Change, Ending, Engine, EngineError, Event, Isolation, SubmitError, Watching,
+    Change, Ending, Engine, EngineError, Event, Isolation, Perturbed, SubmitError, Watching,
 };
-use unflake_model::{Evidence, Experiment, Observation, RunId, TestIndex};
+use unflake_model::{Environment, Evidence, Experiment, Observation, RunId, TestIndex};
 use unflake_report::Failure;
 
 use crate::drive::{Answer, FailedAttempt, Happening, World};
@@ -18,6 +18,8 @@ pub struct EngineWorld {
     engine: Engine,
     jobs: usize,
     under_way: BTreeMap<RunId, Vec<FailedAttempt>>,
+    /// What was made otherwise in perturbed runs under way.
+    perturbed: BTreeMap<RunId, Perturbed>,
     /// What tests of the watched run under way left changed.
     changes: Vec<(TestIndex, Change)>,
     ended: Option<Ended>,
@@ -36,6 +38,8 @@ pub struct Ended {
     pub failures: Vec<FailedAttempt>,
     /// What its tests left changed, if it was watched.
     pub changes: Vec<(TestIndex, Change)>,
+    /// What was made otherwise, if it was perturbed.
+    pub perturbed: Perturbed,
 }
 
 impl EngineWorld {
@@ -43,7 +47,9 @@ impl EngineWorld {
     pub fn new(engine: Engine, jobs: usize) -> Self {
         let under_way = BTreeMap::new();
         let changes = Vec::new();
-        Self { engine, jobs, under_way, changes, ended: None, n_not_started: 0, error: None }
+        let perturbed = BTreeMap::new();
+        let (ended, error) = (None, None);
+        Self { engine, jobs, under_way, perturbed, changes, ended, n_not_started: 0, error }
     }
 
     /// The engine.
@@ -82,7 +88,8 @@ impl EngineWorld {
 
     fn ended(&mut self, observation: Observation, ending: Ending, isolation: Isolation) -> Answer {
         let failures = self.under_way.remove(&observation.run).unwrap_or_default();
-        if let Ending::NotStarted { why, .. } = &ending {
+        let perturbed = self.perturbed.remove(&observation.run);
+        if let (Ending::NotStarted { why, .. }, None) = (&ending, &perturbed) {
             self.n_not_started += 1;
             if NOT_STARTED_MAX <= self.n_not_started {
                 self.error = Some(WorldError::NotStarted { why: why.clone() });
@@ -91,7 +98,9 @@ impl EngineWorld {
             self.n_not_started = 0;
         }
         let changes = std::mem::take(&mut self.changes);
-        self.ended = Some(Ended { ending, isolation, failures: failures.clone(), changes });
+        let perturbed = perturbed.unwrap_or_default();
+        let failures_told = failures.clone();
+        self.ended = Some(Ended { ending, isolation, failures: failures_told, changes, perturbed });
         Answer { observation, failures }
     }
 }
@@ -124,6 +133,9 @@ impl World for EngineWorld {
 
     fn submit(&mut self, experiment: &Experiment) {
         self.under_way.insert(experiment.run, Vec::new());
+        if experiment.environment != Environment::Plain {
+            self.perturbed.insert(experiment.run, Perturbed::default());
+        }
         // What the engine cannot do at all ends the analysis with what is known.
         if let Err(error) = self.engine.submit(experiment) {
             self.error = Some(WorldError::Submit(error));
@@ -145,6 +157,9 @@ impl World for EngineWorld {
                         let outcome = outcome.kind();
                         failures.push(FailedAttempt { test, attempt, outcome, failure });
                     }
+                }
+                Ok(Event::Perturbed { run, perturbed }) => {
+                    self.perturbed.insert(run, perturbed);
                 }
                 Ok(Event::RunPutBack { run }) => {
                     self.under_way.insert(run, Vec::new());

@@ -9,6 +9,7 @@ use unflake_orders::Strategy;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::lint::LintArgs;
+use crate::commands::shake::ShakeArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
@@ -32,10 +33,11 @@ which tests run:
 
 `unflake detect` finds the flaky tests of a pytest or unittest project, or of a JUnit project \
 that Maven builds, and `unflake why` looks into one test; nothing is to be configured, and nothing \
-is installed into the project. `unflake fix` repairs a pytest test that depends on others. What \
-they run is recorded as they go: a campaign that was cut off goes on with the same command, \
-`unflake history` shows what happened, `unflake replay` runs one run again. `unflake orders` says \
-which orders to run, for any other runner.";
+is installed into the project. `unflake shake` says which circumstance makes a Python test fail, \
+`unflake fix` repairs a pytest test that depends on others. What they run is recorded as they go: \
+a campaign that was cut off goes on with the same command, `unflake history` shows what happened, \
+`unflake replay` runs one run again. `unflake orders` says which orders to run, for any other \
+runner.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +49,8 @@ Examples:
       of what kind one test is, on what it depends, and how to reproduce it
   unflake fix 'tests/test_cart.py::test_total' | git apply
       repair it: a change of the tests that was seen to help, and to harm no other test
+  unflake shake 'tests/test_cart.py::test_total'
+      which circumstance makes it fail: time, hash seeds, slow disks, other threads …
   unflake run
       the tests once, as in continuous integration, with what is known about those that fail
   unflake lint --dynamic
@@ -68,7 +72,7 @@ Examples:
 Exit codes:
   0  done; nothing flaky was found
   1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay);
-     no change helps (fix); tests are dirty (lint)
+     a factor was found (shake); no change helps (fix); tests are dirty (lint)
   2  the command line, or a file it names, makes no sense
   3  the tests could not be run
   4  the budget ended, or you stopped it, before there was a verdict
@@ -93,6 +97,8 @@ pub(crate) enum Command {
     Why(WhyArgs),
     /// Change the test files so that a test no longer depends on others, and show that it helps
     Fix(FixArgs),
+    /// Change the circumstances of a test, and say which of them makes it fail
+    Shake(ShakeArgs),
     /// Run the tests once, and say what is known about those that fail
     Run(RunArgs),
     /// List the tests that leave something behind, and what

@@ -42,7 +42,8 @@ pub(crate) fn project(
         message: error.to_string(),
         hint: Some(error.hint().to_owned()),
     })?;
-    Ok(Project { interpreter, current_dir, runner: Runner::Auto, paths, options, env: Vec::new() })
+    let (env, before) = (Vec::new(), None);
+    Ok(Project { interpreter, current_dir, runner: Runner::Auto, paths, options, env, before })
 }
 
 /// The levels that an option stands for.

@@ -24,7 +24,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::{join_all, try_join, try_join_all};
 use futures_util::stream;
 use unflake_model::{
-    Cause, Confidence, Dependencies, Environment, Evidence, Finding, Order, OutcomeChange,
+    Cause, Confidence, Dependencies, Environment, Evidence, Factors, Finding, Order, OutcomeChange,
     OutcomeKind, Repetition, Spent, TestIndex, Verdict,
 };
 use unflake_orders::planned::Planned;
@@ -299,22 +299,32 @@ impl Campaign {
         Ok(())
     }
 
-    /// Step 5: a test that fails under perturbed choices only.
+    /// Step 5: a test that fails under some open choices, and passes under others.
     async fn perturb(&mut self) -> Result<(), OutOfBudget> {
+        let mut ended: BTreeMap<TestIndex, Perturbed> = BTreeMap::new();
         for seed in 0..self.settings.perturbed_runs {
             let order = Order::original(self.lab.suite());
-            let environment = Environment::Perturbed { seed };
+            let environment = Environment::open_choices(seed);
             let runs = self.run_whole(order, environment, Repetition::Once).await?;
-            let new: Vec<TestIndex> = runs
-                .iter()
-                .flat_map(|run| run.failures())
-                .filter(|test| !self.lab.ledger().has_failed(*test))
-                .filter(|test| self.other_findings.iter().all(|finding| finding.test != *test))
-                .collect();
-            let confirm = |test| confirm_id(self.lab.part(Urgency::Investigate), test, environment);
-            let findings = join_all(new.into_iter().map(confirm)).await;
-            self.other_findings.extend(findings.into_iter().flatten());
+            for (test, outcome) in runs.iter().flat_map(|run| run.outcomes()) {
+                ended.entry(test).or_default().add(environment, outcome);
+            }
         }
+        let is_known = |test: TestIndex| {
+            let is_found = self.other_findings.iter().any(|finding| finding.test == test);
+            is_found || self.lab.ledger().of(test).tally.is_mixed()
+        };
+        let candidates = ended.into_iter().filter_map(|(test, it)| {
+            let passes = self.lab.ledger().of(test).tally.failures == 0;
+            let passing = it.passing.or(passes.then_some(NOTHING_PERTURBED))?;
+            Some((test, it.failing?, passing))
+        });
+        let new: Vec<_> = candidates.filter(|(test, ..)| !is_known(*test)).collect();
+        let confirm = |(test, failing, passing)| {
+            confirm_id(self.lab.part(Urgency::Investigate), test, failing, passing)
+        };
+        let findings = join_all(new.into_iter().map(confirm)).await;
+        self.other_findings.extend(findings.into_iter().flatten());
         Ok(())
     }
 
@@ -347,7 +357,12 @@ impl Campaign {
         let mut findings = std::mem::take(&mut self.findings);
         findings.retain(|_, finding| finding.verdict != Verdict::NotFlaky);
         for finding in std::mem::take(&mut self.other_findings) {
-            findings.entry(finding.test).or_insert(finding);
+            // Whoever fails under the choices that happened to be made fails every time.
+            let is_id = finding.verdict == Verdict::Id;
+            let known = findings.get(&finding.test).map(|finding| finding.verdict);
+            if known.is_none() || is_id && known == Some(Verdict::AlwaysFailing) {
+                findings.insert(finding.test, finding);
+            }
         }
         for finding in findings.values_mut() {
             finding.tally = self.lab.ledger().of(finding.test).tally;
@@ -381,22 +396,53 @@ async fn confirm_non_idempotent(lab: Lab, test: TestIndex) -> Option<Finding> {
     runs.iter().all(is_so).then(|| finding(&lab, test, Verdict::Nio, Confirmed::Yes))
 }
 
-/// Implementation-dependent, if it fails under these choices every time and else never, alone.
-async fn confirm_id(lab: Lab, test: TestIndex, environment: Environment) -> Option<Finding> {
+/// Choices under which a test was seen to fail, and to pass.
+#[derive(Clone, Copy, Debug, Default)]
+struct Perturbed {
+    failing: Option<Environment>,
+    passing: Option<Environment>,
+}
+
+impl Perturbed {
+    fn add(&mut self, environment: Environment, outcome: OutcomeKind) {
+        match outcome.evidence() {
+            Some(Evidence::Fail) => self.failing = self.failing.or(Some(environment)),
+            Some(Evidence::Pass) => self.passing = self.passing.or(Some(environment)),
+            None => (),
+        }
+    }
+}
+
+/// Everything else is held fixed as it is in runs with open choices; so what only random numbers
+/// decide is not taken for one of them.
+const NOTHING_PERTURBED: Environment = Environment::Perturbed { factors: Factors::NONE, seed: 0 };
+
+/// Implementation-dependent, if it fails under some choices every time and passes under others
+/// every time, alone.
+async fn confirm_id(
+    lab: Lab,
+    test: TestIndex,
+    failing: Environment,
+    passing: Environment,
+) -> Option<Finding> {
     let order = Order::from_distinct([test]);
     let run = |environment| lab.run_with(order.clone(), environment, Repetition::Once);
     let ends = |run: &Rc<Run>| run.last().and_then(OutcomeKind::evidence);
+    let mut found = finding(&lab, test, Verdict::Id, Confirmed::No);
+    found.fails_under = Some(failing);
     for _ in 0..ALONE_CONFIRMED {
         // In turn, because failures come in bursts.
-        let Ok((perturbed, plain)) = try_join(run(environment), run(Environment::Plain)).await
-        else {
-            return Some(finding(&lab, test, Verdict::Id, Confirmed::No));
+        let Ok((fails, passes)) = try_join(run(failing), run(passing)).await else {
+            return Some(found);
         };
-        if (ends(&perturbed), ends(&plain)) != (Some(Evidence::Fail), Some(Evidence::Pass)) {
+        if (ends(&fails), ends(&passes)) != (Some(Evidence::Fail), Some(Evidence::Pass)) {
             return None;
         }
+        (found.failed_in, found.passed_in) = (Some(fails.id), Some(passes.id));
     }
-    Some(finding(&lab, test, Verdict::Id, Confirmed::Yes))
+    let sure = finding(&lab, test, Verdict::Id, Confirmed::Yes);
+    let Finding { fails_under, failed_in, passed_in, .. } = found;
+    Some(Finding { fails_under, failed_in, passed_in, ..sure })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -422,6 +468,7 @@ fn finding(lab: &Lab, test: TestIndex, verdict: Verdict, confirmed: Confirmed) -
         dependencies: Dependencies::default(),
         is_complete: is_confirmed,
         contrast: None,
+        fails_under: None,
         questions: lab.n_questions(),
         spent: lab.spent(),
     }

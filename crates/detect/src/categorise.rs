@@ -55,7 +55,7 @@ async fn failing_environment(
     alone: &Order,
     n_runs: u64,
 ) -> Result<Option<Environment>, OutOfBudget> {
-    let seeds = (0..n_runs).map(|seed| Environment::Perturbed { seed });
+    let seeds = (0..n_runs).map(Environment::open_choices);
     let runs = seeds.map(|environment| async move {
         let tally = repeat(lab, alone, environment, 1).await?;
         Ok((environment, tally))

@@ -117,6 +117,7 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
         failed_in: record.failed_in,
         is_complete: notes.is_complete,
         dependencies: notes.roles.into_dependencies(),
+        fails_under: None,
         contrast,
         questions: lab.n_questions(),
         spent: lab.spent(),

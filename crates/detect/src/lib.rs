@@ -9,6 +9,7 @@
 //! |---|---|
 //! | which tests are flaky? | [`campaign`] |
 //! | what about this test? | [`explain`] |
+//! | which circumstance makes this test fail? | [`shake`] |
 //! | what would iDFlakies say? | [`idflakies`] |
 //! | what would the five-step categorisation say? | [`categorise`] |
 //! | which findings belong together? | [`cause`] |
@@ -34,6 +35,7 @@ pub mod ledger;
 pub mod oracle;
 mod roles;
 pub mod search;
+pub mod shake;
 pub mod subset;
 mod tour;
 

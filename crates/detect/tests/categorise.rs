@@ -85,7 +85,7 @@ fn step_3_always_fails_under_the_same_seed_is_implementation_dependent() {
 
 #[test]
 fn step_3_sometimes_or_never_fails_under_the_same_seed_is_non_deterministic() {
-    let is_seed = |e: &Experiment, seed| e.environment == Environment::Perturbed { seed };
+    let is_seed = |e: &Experiment, seed| e.environment == Environment::open_choices(seed);
     // Steps 1 and 2 are runs 0 to 199; seed 4 fails in run 104.
     let sometimes = category_if(|e| failed_if(is_seed(e, 4) && e.run.0 % 2 == 0));
     assert_eq!(sometimes, Verdict::NodUndecided);

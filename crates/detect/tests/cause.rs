@@ -26,6 +26,7 @@ fn finding(test: usize, dependencies: Dependencies) -> Finding {
         failed_in: None,
         dependencies,
         is_complete: true,
+        fails_under: None,
         contrast: None,
         questions: 0,
         spent: Spent::default(),

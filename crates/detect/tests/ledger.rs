@@ -132,7 +132,7 @@ fn script() -> impl Strategy<Value = Script> {
         Environment::Plain,
         Environment::Plain,
         Environment::Plain,
-        Environment::Perturbed { seed: 1 },
+        Environment::open_choices(1),
     ]);
     let repetition = proptest::sample::select(vec![
         Repetition::Once,
@@ -271,7 +271,7 @@ fn perturbed_and_repeated_runs_count_for_nothing_but_process_ends() {
         ..Script::plain(&[0, 1], &[Outcome::Passed, FAILED, TIMED_OUT, Outcome::NotRun])
     };
     let perturbed = Script {
-        environment: Environment::Perturbed { seed: 0 },
+        environment: Environment::open_choices(0),
         ..Script::plain(&[0, 2], &[FAILED, CRASHED])
     };
     let scripts = [repeated, perturbed, Script::plain(&[0], &[Outcome::Passed])];

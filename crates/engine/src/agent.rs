@@ -1,5 +1,6 @@
 //! One agent: its process, its connection, and how far it has come.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,6 +16,7 @@ use crate::error::StartErrorKind;
 use crate::inbox::{AgentId, Inbox, Note};
 use crate::launch::Launch;
 use crate::process::{CommandLine, Exit, Process};
+use crate::roster::Roster;
 use crate::workshop::Workshop;
 
 /// What an agent is for.
@@ -49,6 +51,9 @@ pub(crate) struct Agent {
     server: Option<Arc<UnixStream>>,
     has_connected: bool,
     folder: String,
+    /// Where it has the tests, if not where the others have them.
+    pub(crate) places: Option<BTreeMap<String, usize>>,
+    has_own_env: bool,
 }
 
 impl Agent {
@@ -63,7 +68,10 @@ impl Agent {
         let folder = format!("agent-{id}");
         let tmp = workshop.make(&folder).map_err(StartErrorKind::Folder)?;
         let token = token().map_err(StartErrorKind::Folder)?;
-        let line = command(launch, workshop, &token, tmp.into());
+        let own_env = own_env(launch, &purpose);
+        let mut line = command(launch, workshop, &token, tmp.into());
+        let has_own_env = !own_env.is_empty();
+        line.env.extend(own_env.into_iter().map(|(name, value)| (name, Some(value))));
         inbox.admit(token, id);
         let slot = inbox.slot();
         let on_exit = move || {
@@ -79,7 +87,17 @@ impl Agent {
             server: None,
             has_connected: false,
             folder,
+            places: None,
+            has_own_env,
         })
+    }
+
+    /// Whether it was started otherwise than the others, for a run whose tests are all there.
+    pub(crate) fn can_find_all(&self, places: &BTreeMap<String, usize>, roster: &Roster) -> bool {
+        let Purpose::Run(experiment) = &self.purpose else { return false };
+        let is_there = |test| roster.id(test).is_some_and(|id| places.contains_key(id.as_str()));
+        let tests = experiment.repetition.attempts(&experiment.order);
+        self.has_own_env && tests.into_iter().all(is_there)
     }
 
     pub(crate) fn connected(&mut self, stream: Arc<UnixStream>) {
@@ -120,6 +138,13 @@ impl Agent {
     /// The name of its folder for temporary files.
     pub(crate) fn folder(&self) -> &str {
         &self.folder
+    }
+}
+
+fn own_env(launch: &Launch, purpose: &Purpose) -> Vec<(OsString, OsString)> {
+    match purpose {
+        Purpose::Run(experiment) => launch.env_for(experiment),
+        Purpose::Serve => Vec::new(),
     }
 }
 

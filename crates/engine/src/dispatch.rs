@@ -9,8 +9,8 @@
 use std::io;
 
 use rustix::process::Signal;
-use unflake_model::{Repetition, TestIndex};
-use unflake_wire::{Restore, Run, ToAgent};
+use unflake_model::{Environment, Repetition, TestIndex};
+use unflake_wire::{Perturb, Restore, Run, ToAgent};
 
 use crate::agent::{Agent, Purpose};
 use crate::engine::{Engine, Waiting};
@@ -22,6 +22,12 @@ use crate::running::{Limits, Running};
 /// After so many that did not come up, agents are started when they are needed, and not before.
 const SPARES_FAILED_MAX: usize = 3;
 
+fn perturb(environment: Environment) -> Option<Box<Perturb>> {
+    let Environment::Perturbed { factors, seed } = environment else { return None };
+    let factors = factors.iter().map(|factor| factor.slug().to_owned()).collect();
+    Some(Box::new(Perturb { factors, seed }))
+}
+
 impl Engine {
     /// Starts what there is room for.
     pub(crate) fn dispatch(&mut self) -> Result<(), EngineError> {
@@ -31,6 +37,11 @@ impl Engine {
             let room = if is_alone { 1 } else { self.launch.jobs.max(1) };
             if room <= n_running {
                 break;
+            }
+            if !self.launch.env_for(&next.experiment).is_empty() {
+                let Some(next) = self.waiting.pop_front() else { break };
+                self.begin_cold(next)?;
+                continue;
             }
             let is_cold = self.why_cold().is_some();
             let is_ready = |id: &AgentId| self.agents.get(id).is_some_and(Agent::is_ready);
@@ -107,9 +118,12 @@ impl Engine {
             tests.iter().filter(|test| self.explained.contains(test)).copied().collect();
         brief.sort_unstable();
         brief.dedup();
-        let places = |tests: Vec<TestIndex>| {
-            tests.into_iter().filter_map(|test| self.roster.place(test)).collect()
+        let own = self.agents.get(&id).and_then(|agent| agent.places.as_ref());
+        let place = |test| match own {
+            Some(own) => own.get(self.roster.id(test)?.as_str()).copied(),
+            None => self.roster.place(test),
         };
+        let places = |tests: Vec<TestIndex>| tests.into_iter().filter_map(place).collect();
         let watching = self.watching.get(&experiment.run);
         let message = ToAgent::Run(Run {
             run: ticket,
@@ -122,6 +136,7 @@ impl Engine {
             watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
             restore: everything_between(experiment.repetition)
                 .or_else(|| watching.and_then(|watching| watching.restore.clone())),
+            perturb: perturb(experiment.environment),
         });
         let now = self.clock.now();
         let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };

@@ -184,6 +184,11 @@ impl Engine {
         &self.launch.isolation
     }
 
+    /// Whether circumstances of runs can be made otherwise.
+    pub fn can_perturb(&self) -> bool {
+        self.launch.own_env.is_some()
+    }
+
     /// Asks for these levels of isolation from the next run on.
     pub fn set_isolation(&mut self, levels: Vec<Level>) {
         self.launch.isolation = levels;
@@ -202,8 +207,8 @@ impl Engine {
     /// Asks for a run. Does not wait; what becomes of it, [`Engine::next_event`] says.
     pub fn submit(&mut self, experiment: &Experiment) -> Result<(), SubmitError> {
         let run = experiment.run;
-        if let Environment::Perturbed { seed } = experiment.environment {
-            return Err(SubmitError::Perturbed { run, seed });
+        if experiment.environment != Environment::Plain && self.launch.own_env.is_none() {
+            return Err(SubmitError::Perturbed { run });
         }
         let tests = experiment.repetition.attempts(&experiment.order);
         if let Some(test) = tests.into_iter().find(|test| self.roster.place(*test).is_none()) {

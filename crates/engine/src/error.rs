@@ -117,13 +117,11 @@ impl StartError {
 /// An experiment that this engine cannot make.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// Open choices cannot be made on purpose here.
-    #[error("run {}: this engine cannot perturb open choices (seed {seed})", .run.0)]
+    /// Circumstances cannot be made otherwise here.
+    #[error("run {}: this agent cannot perturb a run", .run.0)]
     Perturbed {
         /// The run.
         run: RunId,
-        /// The seed asked for.
-        seed: u64,
     },
     /// The order speaks of a test that was not collected.
     #[error("run {}: test {test} does not exist: {n_tests} tests were collected", .run.0)]

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use unflake_model::{Observation, Outcome, RunId, TestIndex};
-use unflake_wire::{Change, Level, Refused, Restore, Restored};
+use unflake_wire::{Change, Level, Perturbed, Refused, Restore, Restored};
 
 use crate::process::Exit;
 
@@ -51,6 +51,13 @@ pub enum Event {
         run: RunId,
         /// What was put back, and what could not be.
         restored: Restored,
+    },
+    /// Circumstances of a run were made otherwise.
+    Perturbed {
+        /// The run.
+        run: RunId,
+        /// What was made otherwise, and what could not be.
+        perturbed: Perturbed,
     },
     /// In a watched run something was too large to be looked at as a whole.
     WatchedInPart {

@@ -116,6 +116,7 @@ impl Engine {
             | FromAgent::Start { .. }
             | FromAgent::End(_)
             | FromAgent::Restored(_)
+            | FromAgent::Perturbed(_)
             | FromAgent::Done { .. } => (),
         }
     }
@@ -127,7 +128,13 @@ impl Engine {
         }
         if let Some(known) = &self.collected {
             if let Some(difference) = roster::difference(known, &collected) {
-                return self.fail(id, StartErrorKind::SuiteChanged { difference });
+                let Some(agent) = self.agents.get_mut(&id) else { return };
+                let places = roster::places(&collected);
+                if !agent.can_find_all(&places, &self.roster) {
+                    return self.fail(id, StartErrorKind::SuiteChanged { difference });
+                }
+                // Hashed otherwise, parameters taken from a set have another order.
+                agent.places = Some(places);
             }
         } else {
             self.roster = Roster::new(&collected);
@@ -176,6 +183,10 @@ impl Engine {
             FromAgent::Restored(restored) => {
                 let run = running.experiment.run;
                 self.ready.push_back(Event::Restored { run, restored });
+            }
+            FromAgent::Perturbed(perturbed) => {
+                let run = running.experiment.run;
+                self.ready.push_back(Event::Perturbed { run, perturbed });
             }
             FromAgent::Done { in_part } => {
                 running.progress.done();

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use unflake_model::{Environment, Experiment, Factors};
 use unflake_wire::Level;
 
 /// How long one that was asked to leave (`SIGTERM`) is given before it is made to (`SIGKILL`).
@@ -75,4 +76,20 @@ pub struct Launch {
     pub jobs: usize,
     /// Whether the runner always runs the tests of a class together.
     pub keeps_classes: bool,
+    /// How circumstances are made otherwise; `None` if this agent cannot do so.
+    pub own_env: Option<OwnEnv>,
+}
+
+/// Variables of the environment with which an interpreter of its own must be started for a run in
+/// which these factors are on, under this seed. None: a run can be forked from any interpreter.
+pub type OwnEnv = fn(Factors, u64) -> Vec<(OsString, OsString)>;
+
+impl Launch {
+    /// Variables with which an interpreter of its own is started for this run; none if any will do.
+    pub(crate) fn env_for(&self, experiment: &Experiment) -> Vec<(OsString, OsString)> {
+        match (experiment.environment, self.own_env) {
+            (Environment::Perturbed { factors, seed }, Some(own_env)) => own_env(factors, seed),
+            _ => Vec::new(),
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! name. They are set aside and reported, never dropped in silence; the others are numbered anew,
 //! and the roster keeps both numbers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use unflake_model::{Suite, SuiteBuilder, TestId, TestIndex};
@@ -65,6 +65,11 @@ impl Roster {
         self.tests.get(test.get()).map(|(_, place)| *place)
     }
 
+    /// The name of a test.
+    pub(crate) fn id(&self, test: TestIndex) -> Option<&TestId> {
+        self.tests.get(test.get()).map(|(id, _)| id)
+    }
+
     pub(crate) fn suite(
         &self,
         collected: &Collected,
@@ -76,6 +81,12 @@ impl Roster {
         }
         builder.build().expect("a roster is not empty, and its names are distinct")
     }
+}
+
+/// The place of each test among the collected ones, by name.
+pub(crate) fn places(collected: &Collected) -> BTreeMap<String, usize> {
+    let tests = collected.tests.iter().enumerate().rev();
+    tests.map(|(place, test)| (test.id.clone(), place)).collect()
 }
 
 /// The first test in which two collections differ, in words.

@@ -219,9 +219,9 @@ fn what_isolation_held_is_told() {
 fn experiments_that_cannot_be_made_are_refused_with_the_reason() {
     let mut engine = start(launch(&["passed"])).unwrap();
     let mut perturbed = experiment(1, &[0]);
-    perturbed.environment = Environment::Perturbed { seed: 7 };
+    perturbed.environment = Environment::open_choices(7);
     let run = RunId(1);
-    assert_eq!(engine.submit(&perturbed), Err(SubmitError::Perturbed { run, seed: 7 }));
+    assert_eq!(engine.submit(&perturbed), Err(SubmitError::Perturbed { run }));
     let unknown = SubmitError::UnknownTest { run, test: 5, n_tests: 1 };
     assert_eq!(engine.submit(&experiment(1, &[0, 5])), Err(unknown));
     engine.submit(&experiment(1, &[0])).unwrap();

@@ -2,23 +2,31 @@
 
 use std::time::Duration;
 
-use crate::{Order, Outcome, TestIndex};
+use crate::{Factors, Order, Outcome, TestIndex};
 
 /// The number of a run within its campaign; the analysis that asks for the run assigns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
 
-/// Which choices, left open by the language or the libraries, are made on purpose.
+/// Which circumstances are made on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Environment {
     /// As the project's own runner would run it.
     Plain,
-    /// Underdetermined choices (iteration orders of sets, directory listings …) are drawn from
-    /// this seed. The same seed makes the same choices.
+    /// Some factors are on, the others held fixed.
     Perturbed {
-        /// The seed.
+        /// Those that are on.
+        factors: Factors,
+        /// Where and how. The same seed makes the same choices.
         seed: u64,
     },
+}
+
+impl Environment {
+    /// Choices that the language leaves open (orders of sets and of listings) follow this seed.
+    pub fn open_choices(seed: u64) -> Self {
+        Self::Perturbed { factors: Factors::OPEN_CHOICES, seed }
+    }
 }
 
 /// How often each test of an order is run, and when again.
@@ -73,7 +81,7 @@ pub struct Experiment {
     pub run: RunId,
     /// What to run, in a fresh process.
     pub order: Order,
-    /// Which open choices to make.
+    /// Under which circumstances.
     pub environment: Environment,
     /// How often to run each test, and when again.
     pub repetition: Repetition,

@@ -1,6 +1,6 @@
 //! What is shown about a test: its verdict with the evidence, and what it depends on.
 
-use crate::{Confidence, OutcomeKind, RunId, Spent, TestIndex, Verdict};
+use crate::{Confidence, Environment, OutcomeKind, RunId, Spent, TestIndex, Verdict};
 
 /// The part a test plays around an order-dependent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,6 +101,8 @@ pub struct Finding {
     pub is_complete: bool,
     /// The counts a dependency rests on.
     pub contrast: Option<Contrast>,
+    /// Circumstances under which it fails every time, where it takes some.
+    pub fails_under: Option<Environment>,
     /// How many questions of the form "does this prefix have the effect?" were put.
     pub questions: u64,
     /// What was spent on this test beyond the runs that serve all tests.

@@ -12,6 +12,7 @@
 //! | attempt | one execution of one test |
 //! | run | one execution of one order |
 //! | campaign | all runs that answer one question |
+//! | factor, perturbed | a circumstance that can be made otherwise; a run where some are |
 //! | experiment, observation | a run an analysis asks for; what came back |
 //! | evidence, verdict, finding | what a run says; what we conclude; what we show |
 //! | failure rate, flake rate | share of runs of *one* order; share of *all* orders |
@@ -23,21 +24,25 @@
 
 mod budget;
 mod experiment;
+mod factor;
 mod finding;
 mod order;
 mod outcome;
 pub mod random;
+mod root_cause;
 mod suite;
 mod test;
 mod verdict;
 
 pub use budget::{Budget, Confidence, InvalidBudget, InvalidConfidence, Limit, Spent};
 pub use experiment::{Attempt, Environment, Experiment, Observation, Repetition, RunId};
+pub use factor::{Decides, Factor, Factors, UnknownFactor};
 pub use finding::{
     Cause, CleanersOf, Contrast, Dependencies, Finding, Group, OutcomeChange, Role, Tally,
 };
 pub use order::{InvalidOrder, Order};
 pub use outcome::{Evidence, Outcome, OutcomeKind, Phase};
+pub use root_cause::{RootCause, Symptom};
 pub use suite::{ClassIndex, InvalidSuite, Suite, SuiteBuilder};
 pub use test::{InvalidTestId, TestId, TestIndex};
 pub use verdict::Verdict;

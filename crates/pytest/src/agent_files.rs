@@ -25,6 +25,14 @@ const FILES: &[(&str, &str)] = embed![
     "mend/places.py",
     "mend/source.py",
     "neighbours.py",
+    "perturb/__init__.py",
+    "perturb/choices.py",
+    "perturb/clocks.py",
+    "perturb/company.py",
+    "perturb/delays.py",
+    "perturb/draw.py",
+    "perturb/limits.py",
+    "perturb/places.py",
     "ring.py",
     "separate.py",
     "serve.py",
@@ -66,7 +74,7 @@ mod tests {
     fn every_file_of_the_agent_is_carried() {
         let folder =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/python/unflake_agent");
-        let mut there: Vec<String> = ["", "mend/", "watch/"]
+        let mut there: Vec<String> = ["", "mend/", "perturb/", "watch/"]
             .iter()
             .flat_map(|inner| {
                 let entries = std::fs::read_dir(folder.join(inner)).unwrap();

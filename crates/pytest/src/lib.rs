@@ -19,6 +19,7 @@ mod plain;
 mod project;
 mod shell;
 mod shelter;
+mod symptom;
 mod unittest;
 
 pub use interpreter::{
@@ -26,6 +27,7 @@ pub use interpreter::{
 };
 pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose};
 pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
-pub use project::{Project, Runner};
+pub use project::{HASH_SEED, Project, Runner, own_env};
 pub use shell::quote;
 pub use shelter::Changed;
+pub use symptom::symptom;

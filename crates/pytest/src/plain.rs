@@ -382,7 +382,15 @@ impl Plain<'_> {
         let mut env = vec![("PYTHONDONTWRITEBYTECODE".into(), Some("1".into()))];
         env.extend(self.project.env.iter().cloned());
         let current_dir = self.project.current_dir.clone();
-        CommandLine { program, arguments, current_dir, env }
+        match &self.project.before {
+            Some(before) => {
+                let script = format!("{before}; exec \"$@\"");
+                let mut words = vec!["-c".into(), script.into(), "sh".into(), program];
+                words.extend(arguments);
+                CommandLine { program: "sh".into(), arguments: words, current_dir, env }
+            }
+            None => CommandLine { program, arguments, current_dir, env },
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use unflake_engine::{Launch, Limits};
+use unflake_model::random::Random;
+use unflake_model::{Factor, Factors};
 
 use crate::agent_files::agent_files;
 use crate::interpreter::Interpreter;
@@ -45,6 +47,21 @@ pub struct Project {
     pub options: Vec<OsString>,
     /// Changes to our own environment: set, or with `None` removed.
     pub env: Vec<(OsString, Option<OsString>)>,
+    /// A statement of the shell that comes before a plain runner, if any.
+    pub before: Option<String>,
+}
+
+/// How strings are hashed is decided when an interpreter starts.
+pub const HASH_SEED: &str = "PYTHONHASHSEED";
+
+/// Hash seeds are drawn below this: small numbers are typed more easily, and do as well.
+const HASH_SEEDS: usize = 10_000;
+
+/// The variables that an interpreter must be started with for these factors.
+pub fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
+    let draw = || 1 + Random::labelled(seed, &[Factor::HashSeed as u64]).below(HASH_SEEDS);
+    let hashed = factors.contains(Factor::HashSeed);
+    hashed.then(|| (HASH_SEED.into(), draw().to_string().into())).into_iter().collect()
 }
 
 impl Project {
@@ -66,6 +83,7 @@ impl Project {
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
             keeps_classes: false,
+            own_env: Some(own_env),
         }
     }
 }

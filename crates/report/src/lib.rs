@@ -13,6 +13,7 @@
 //! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
 //! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
+//! | [`shake`] | `unflake shake`: which circumstance makes a test fail | nothing |
 //! | [`saved`] | the history: read back, and shown by the others again | no attempts |
 //!
 //! Three rules hold in all of them.
@@ -39,6 +40,7 @@ mod page;
 mod ranking;
 mod rows;
 pub mod saved;
+pub mod shake;
 pub mod table;
 pub mod terminal;
 mod view;

@@ -270,6 +270,7 @@ impl SavedExhibit {
                 state_setters: groups(self.state_setters)?,
             },
             is_complete: self.is_complete,
+            fails_under: None,
             contrast: self.contrast.map(|(alone, after_group)| Contrast {
                 alone: restored_tally(alone),
                 after_group: restored_tally(after_group),

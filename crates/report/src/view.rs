@@ -121,7 +121,7 @@ pub struct Exhibit {
 }
 
 /// What came of trying the printed commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Confirmation {
     /// How often the test ended as predicted.
     pub as_predicted: u32,

@@ -33,7 +33,7 @@ mod tests {
                     run: RunId(run),
                     order: Order::from_distinct(tests),
                     environment: match run % 3 {
-                        0 => Environment::Perturbed { seed: run },
+                        0 => Environment::open_choices(run),
                         _ => Environment::Plain,
                     },
                     repetition: if run % 2 == 0 { Repetition::Once } else { Repetition::Twice },

@@ -85,7 +85,7 @@ fn depends_on_open_choice(sim: &SimSuite, test: TestIndex) -> bool {
         let experiment = Experiment {
             run: RunId(0),
             order: Order::from_distinct([test]),
-            environment: Environment::Perturbed { seed },
+            environment: Environment::open_choices(seed),
             repetition: Repetition::Once,
         };
         let attempts = sim.observe(&experiment).attempts;

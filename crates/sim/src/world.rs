@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use unflake_model::random::Random;
 use unflake_model::{
-    Attempt, Environment, Experiment, Observation, Outcome, Phase, Repetition, RunId, Suite,
-    TestIndex,
+    Attempt, Environment, Experiment, Factor, Observation, Outcome, Phase, Repetition, RunId,
+    Suite, TestIndex,
 };
 
 use crate::behaviour::{Behaviour, Chance, Ending, Values};
@@ -311,10 +311,12 @@ impl Luck {
             (Chance::Burst { rate, runs }, _) => {
                 self.draw(Purpose::Burst, [self.run.0 / runs, 0, rule], rate)
             }
-            (Chance::OpenChoice { rate }, Environment::Perturbed { seed }) => {
+            (Chance::OpenChoice { rate }, Environment::Perturbed { factors, seed })
+                if factors.contains(Factor::HashSeed) =>
+            {
                 self.draw(Purpose::OpenChoice, [seed, 0, rule], rate)
             }
-            (Chance::OpenChoice { .. }, Environment::Plain) => false,
+            (Chance::OpenChoice { .. }, _) => false,
         }
     }
 
@@ -470,7 +472,7 @@ mod tests {
         let sim = sim(vec![rule(Condition::always(), chance, Ending::Fail)]);
         assert_eq!(count(&failures(&sim, 1_000)), 0, "never in the plain environment");
         let fails = |run, seed| {
-            let environment = Environment::Perturbed { seed };
+            let environment = Environment::open_choices(seed);
             let observation = sim.observe(&Experiment { environment, ..experiment(&sim, run) });
             kinds(&observation)[0] == OutcomeKind::Failed
         };

@@ -1,5 +1,7 @@
 //! The messages, one type each, spelled as in `docs/design/agent-protocol.md`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// What an agent says, on its server connection or on the connection of a run.
@@ -56,6 +58,8 @@ pub enum FromAgent {
     End(End),
     /// Run: state was put back.
     Restored(Restored),
+    /// Run: which circumstances were made otherwise.
+    Perturbed(Perturbed),
     /// Run: the last fixture was torn down.
     Done {
         /// Whether something was too large to be watched as a whole.
@@ -169,6 +173,51 @@ pub struct Run {
     /// Which state to put back on the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
+    /// Which circumstances to make otherwise; nothing is touched if this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturb: Option<Box<Perturb>>,
+}
+
+/// Circumstances to be made otherwise. Those that are not named are held fixed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Perturb {
+    /// Which.
+    pub factors: Vec<String>,
+    /// What each then is follows from this.
+    pub seed: u64,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Perturbed {
+    /// What was made otherwise.
+    pub applied: Vec<Applied>,
+    /// What could not be.
+    pub refused: Vec<RefusedFactor>,
+}
+
+/// A circumstance that was made otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// Which.
+    pub factor: String,
+    /// What it is now, for people.
+    pub how: String,
+    /// Variables of the environment that do the same for a plain runner.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// A statement of the shell that does the same before a plain runner is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+/// A circumstance that could not be made otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedFactor {
+    /// Which.
+    pub factor: String,
+    /// The reason, for people.
+    pub why: String,
 }
 
 /// State to be put back to what it was before the first test.

@@ -9,4 +9,5 @@ pub(crate) mod lint;
 pub(crate) mod orders;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod shake;
 pub(crate) mod study;

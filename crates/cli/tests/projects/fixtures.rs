@@ -11,7 +11,7 @@ fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-fn fixture(name: &str) -> Project {
+pub(crate) fn fixture(name: &str) -> Project {
     Project::copied(&repository().join("agents/python/tests/projects").join(name))
 }
 

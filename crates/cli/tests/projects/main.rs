@@ -6,6 +6,7 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
+mod causes;
 mod common;
 mod fix;
 mod fixtures;

@@ -62,6 +62,7 @@ impl Little {
             runner: Runner::Pytest,
             paths: Vec::new(),
             options: Vec::new(),
+            before: None,
             env: Vec::new(),
         };
         Self { folder, project }

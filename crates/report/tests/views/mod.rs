@@ -116,6 +116,7 @@ impl Case {
             failures: if tally.failures == 0 { Vec::new() } else { vec![kept] },
         };
         let finding = Finding {
+            fails_under: None,
             contrast: None,
             test: TestIndex::new(test),
             verdict,

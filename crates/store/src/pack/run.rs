@@ -1,12 +1,13 @@
 //! One run: the experiment and its observation, as one value.
 //!
-//! Layout of version 1, numbers and columns as in `bytes`:
+//! Layout, numbers and columns as in `bytes`; version 2 has environment 2, which 1 has not:
 //!
 //! | part | as |
 //! |---|---|
-//! | version | byte, 1 |
+//! | version | byte, 1 or 2 |
 //! | number of the run | number |
-//! | environment | byte 0 plain; byte 1 perturbed, then the seed as a number |
+//! | environment | byte 0 plain; byte 1 open choices, then the seed as a number |
+//! | | byte 2 perturbed, then factors as bits and the seed, both as numbers |
 //! | repetition | byte 1 once; byte 2 twice; byte 3 between, byte 4 apart, then test and number |
 //! | duration of the run | number, in nanoseconds |
 //! | how many tests | number |
@@ -22,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unflake_model::{
-    Attempt, Environment, Experiment, Observation, Order, Outcome, Phase, Repetition, RunId,
-    TestIndex,
+    Attempt, Environment, Experiment, Factors, Observation, Order, Outcome, Phase, Repetition,
+    RunId, TestIndex,
 };
 
 use super::{
@@ -31,6 +32,8 @@ use super::{
 };
 
 const VERSION: u8 = 1;
+/// The first that has factors; a program that knows only version 1 says so.
+const WITH_FACTORS: u8 = 2;
 
 /// Whether the observation answers the experiment: its number, its tests, as often as asked.
 pub(crate) fn is_answer(experiment: &Experiment, observation: &Observation) -> bool {
@@ -42,12 +45,14 @@ pub(crate) fn is_answer(experiment: &Experiment, observation: &Observation) -> b
 /// The run as bytes. The observation answers the experiment ([`is_answer`]).
 pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8> {
     let mut writer = Writer::default();
-    writer.byte(VERSION);
+    let has_factors = experiment.environment != Environment::Plain;
+    writer.byte(if has_factors { WITH_FACTORS } else { VERSION });
     writer.number(experiment.run.0);
     match experiment.environment {
         Environment::Plain => writer.byte(0),
-        Environment::Perturbed { seed } => {
-            writer.byte(1);
+        Environment::Perturbed { factors, seed } => {
+            writer.byte(2);
+            writer.number(u64::from(factors.bits()));
             writer.number(seed);
         }
     }
@@ -78,13 +83,19 @@ pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8
 /// The run these bytes say, of a suite with this many tests.
 pub(crate) fn unpack(bytes: &[u8], n_tests: usize) -> Result<(Experiment, Observation), Malformed> {
     let mut reader = Reader::unseal(bytes)?;
-    if reader.byte()? != VERSION {
+    if !matches!(reader.byte()?, VERSION | WITH_FACTORS) {
         return Err(Malformed("its format is of an unknown version"));
     }
     let run = RunId(reader.number()?);
     let environment = match reader.byte()? {
         0 => Environment::Plain,
-        1 => Environment::Perturbed { seed: reader.number()? },
+        1 => Environment::open_choices(reader.number()?),
+        2 => {
+            let bits = u32::try_from(reader.number()?).ok();
+            let factors = bits.and_then(Factors::from_bits);
+            let factors = factors.ok_or(Malformed("unknown factor"))?;
+            Environment::Perturbed { factors, seed: reader.number()? }
+        }
         _ => return Err(Malformed("unknown environment")),
     };
     let repetition = read_repetition(&mut reader, n_tests)?;
@@ -214,6 +225,7 @@ mod tests {
     use unflake_model::random::Random;
 
     use super::*;
+    use unflake_model::Factor;
 
     fn run(order: Vec<usize>, outcome: impl Fn(usize) -> Outcome) -> (Experiment, Observation) {
         let order = Order::from_distinct(order.into_iter().map(TestIndex::new).collect::<Vec<_>>());
@@ -320,15 +332,21 @@ mod tests {
                 Repetition::Apart { n_common, target: TestIndex::new(t) }
             }),
         ];
-        let numbers = (any::<u64>(), any::<Option<u64>>(), repetition, duration());
-        (order, numbers).prop_flat_map(|(order, (run, seed, repetition, duration))| {
+        let bits = 0_u32..1 << Factor::ALL.len();
+        let environment = prop_oneof![
+            Just(Environment::Plain),
+            (bits, any::<u64>()).prop_map(|(bits, seed)| {
+                let factors = Factors::from_bits(bits).expect("every bit is a factor");
+                Environment::Perturbed { factors, seed }
+            }),
+        ];
+        let numbers = (any::<u64>(), environment, repetition, duration());
+        (order, numbers).prop_flat_map(|(order, (run, environment, repetition, duration))| {
             let tests: Vec<TestIndex> = order.into_iter().map(TestIndex::new).collect();
             let order = Order::from_distinct(tests);
             let tests = repetition.attempts(&order);
             let attempts = prop::collection::vec((outcome(), self::duration()), tests.len());
             attempts.prop_map(move |attempts| {
-                let environment =
-                    seed.map_or(Environment::Plain, |seed| Environment::Perturbed { seed });
                 let attempts = tests
                     .iter()
                     .zip(attempts)

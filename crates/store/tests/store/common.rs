@@ -49,7 +49,7 @@ pub(crate) fn any_run(suite: &Suite, number: u64) -> (Experiment, Observation) {
     random.shuffle(&mut tests);
     tests.truncate(1 + random.below(tests.len()));
     let environment = match number % 3 {
-        2 => Environment::Perturbed { seed: random.bits() },
+        2 => Environment::open_choices(random.bits()),
         _ => Environment::Plain,
     };
     let repetition = if number % 5 == 4 { Repetition::Twice } else { Repetition::Once };

@@ -331,7 +331,7 @@ fn a_test_has_a_tally_for_each_campaign_that_had_it() {
         record(store, first, &run(1, &[(0, PASSED), (2, PASSED)]));
         record(store, first, &run(2, &[(0, PASSED), (2, Outcome::NotRun)]));
         let mut perturbed = run(3, &[(2, FAILED)]);
-        perturbed.0.environment = unflake_model::Environment::Perturbed { seed: 1 };
+        perturbed.0.environment = unflake_model::Environment::open_choices(1);
         record(store, first, &perturbed);
         store.finish(first, &conclusion(&[(TestIndex::new(2), Verdict::Ndoi)])).unwrap();
         let suite = unflake_model::Suite::of_sizes(&[3]).unwrap();

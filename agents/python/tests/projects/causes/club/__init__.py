@@ -1,0 +1,1 @@
+"""A club that has tests, each of which flakes for another reason."""

@@ -1,0 +1,3 @@
+"""The rules of the club, which can be changed."""
+
+RULES = {"guests": 2}

@@ -1,0 +1,76 @@
+"""What is made otherwise around a run, and what could not be?
+
+Loaded only when a run asks for it. Every factor is one function that draws what it does from the
+seed of the run, does it to this process, and says what it did: in words, and where a plain runner
+can be given the same, as variables of the environment or a statement of the shell. A factor that
+this system or this process does not permit is refused, with the reason. Nothing is undone: it all
+ends with the process, which is never used again.
+
+Factors that are off are held fixed (``choices.hold``): otherwise each run would be a draw of them.
+"""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from . import choices, clocks, company, delays, limits, places
+from .draw import Draw, Refusal
+
+Factor = Callable[[Draw, "Around"], Dict[str, Any]]
+
+
+class Around(NamedTuple):
+    """What factors may need to know of the run."""
+
+    tree: str
+    """The work tree: delays are put where its code waits, and nowhere else."""
+    seeds_random: bool
+    """Whether the project has seeded ``random`` itself, so that plain runs all draw the same."""
+    seeds_numpy: bool
+    neighbour: Optional[Callable[[Draw, Callable[[], bool]], None]]
+    """Runs other tests of the suite for as long; None where a process cannot be forked."""
+
+
+_FACTORS: Dict[str, Factor] = {
+    "cpu": company.cpu,
+    "memory": limits.memory,
+    "disk": delays.disk,
+    "network": delays.network,
+    "waits": delays.waits,
+    "switches": delays.switches,
+    "clock": clocks.clock,
+    "date": clocks.date,
+    "time-zone": places.time_zone,
+    "locale": places.locale,
+    "hash-seed": choices.hash_seed,
+    "listings": choices.listings,
+    "random": choices.random_numbers,
+    "recursion": limits.recursion,
+    "descriptors": limits.descriptors,
+    "umask": places.umask,
+    "columns": places.columns,
+    "neighbours": company.neighbours,
+}
+
+_LAST = ("neighbours", "cpu", "memory", "descriptors", "recursion")
+"""What forks comes before what limits, and both after all that needs room."""
+
+
+def _in_order(factors: Sequence[str]) -> List[str]:
+    return sorted(factors, key=lambda factor: _LAST.index(factor) if factor in _LAST else -1)
+
+
+def apply(perturb: Dict[str, Any], around: Around) -> Dict[str, Any]:
+    """Makes the circumstances of this process otherwise; the body of the message that says so."""
+    seed, factors = perturb["seed"], perturb["factors"]
+    applied: List[Dict[str, Any]] = []
+    refused: List[Dict[str, str]] = []
+    choices.hold(factors, around)
+    for factor in _in_order(factors):
+        try:
+            if factor not in _FACTORS:
+                raise Refusal("this agent does not know it")
+            applied.append({"factor": factor, **_FACTORS[factor](Draw(seed, factor), around)})
+        except Refusal as refusal:
+            refused.append({"factor": factor, "why": str(refusal)})
+        except (OSError, ValueError, AttributeError) as error:
+            refused.append({"factor": factor, "why": f"{type(error).__name__}: {error}"})
+    return {"applied": applied, "refused": refused}

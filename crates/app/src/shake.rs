@@ -1,0 +1,287 @@
+//! Which circumstance makes a test fail? Finds out, and tries the commands that show it.
+//!
+//! The analysis is `detect::shake`; here it meets a real project. A first run with all factors on
+//! says which of them this machine refuses. Everything that is run is on record, perturbation and
+//! seed included, so that `unflake replay` makes it again; and where a plain runner can be given
+//! the same circumstances by its environment or by its shell, that command is tried too, and shown
+//! only if it shows the failure.
+
+use std::time::Duration;
+
+use unflake_detect::Inquiry;
+use unflake_detect::shake::{Culprit, Design, Shaken, root_cause, shake as shaken_by};
+use unflake_engine::{Applied, Interrupt, Limits};
+use unflake_model::{
+    Budget, Environment, Evidence, Experiment, Factor, Factors, Order, OutcomeKind, Repetition,
+    RunId, Suite, TestId, TestIndex,
+};
+use unflake_pytest::{HASH_SEED, Project, symptom};
+use unflake_report::shake::{Plainly, Shaking, Shook};
+use unflake_report::{Confirmation, Ended, Failure, Origin, Warning};
+use unflake_stats::rate::Rate;
+
+use crate::adapter::Around;
+use crate::begin::{Comparison, Keep, Setting};
+use crate::causes::with_causes;
+use crate::cold::PlainRunner as _;
+use crate::drive::{Finish, drive};
+use crate::logbook::{Logbook, Progress};
+use crate::plain::GivenRunner;
+use crate::recall::Recall;
+use crate::record::Recorder;
+use crate::study::{
+    Question, StudyError, collection_warnings, how_it_ended, now, start, stop_after, target,
+};
+use crate::world::{EngineWorld, Stopped};
+
+/// How often a command is tried.
+const TRIES: u32 = 3;
+/// Numbers of runs that no analysis asked for.
+const OUR_OWN: u64 = 1 << 62;
+
+/// What to find out, and at what price.
+#[derive(Clone, Debug)]
+pub struct ShakeRequest {
+    /// About which test.
+    pub test: TestId,
+    /// Among which factors.
+    pub factors: Factors,
+    /// A factor that matters under at least this share of all seeds is to be found.
+    pub rate_min: Rate,
+    /// Seeds of runs follow from this.
+    pub seed: u64,
+    /// At what price, and how sure.
+    pub budget: Budget,
+    /// When to stop whatever is running.
+    pub wall_max: Option<Duration>,
+    /// Where it is recorded; nowhere without.
+    pub keep: Option<Keep>,
+    /// The command line, as it was typed.
+    pub command: String,
+}
+
+/// The project with everything that is decided before Python starts held fixed.
+pub(crate) fn pinned(project: &Project) -> Project {
+    let mut pinned = project.clone();
+    let is_set = std::env::var_os(HASH_SEED).is_some_and(|seed| seed != "random");
+    if !is_set {
+        pinned.env.push((HASH_SEED.into(), Some("0".into())));
+    }
+    pinned
+}
+
+/// Shakes a test.
+pub fn shake(
+    request: &ShakeRequest,
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Shaking, StudyError> {
+    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
+    progress.stage("collecting tests");
+    let begun = now();
+    let project = &pinned(project);
+    let engine = start(project, limits, interrupt)?;
+    let suite = engine.suite(|_| Duration::ZERO);
+    let question = Question::Test(request.test.clone());
+    let test = target(&question, &suite)?.ok_or(StudyError::NoTests)?;
+    let mut warnings = collection_warnings(&engine);
+    let collected = engine.collected().clone();
+    let around = Around {
+        collected: &collected,
+        interrupt,
+        start_time: begun.elapsed(),
+        test_timeout: limits.test_timeout,
+    };
+    let mut world = EngineWorld::new(engine, limits.jobs);
+    let setting = Setting {
+        keep: request.keep.as_ref(),
+        comparison: Comparison::IfDenied,
+        question: format!("shake {}; {}, seed {}", request.test, request.factors, request.seed),
+        seed: request.seed,
+        project,
+        limits,
+        collected: &collected,
+    };
+    let recorder = setting.record(&suite, &limits.isolation);
+
+    progress.stage("trying which factors there are");
+    let refused = refused(&mut world, test, request)
+        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    let out: Factors = refused.iter().map(|(factor, _)| *factor).collect();
+    let factors = request.factors.without(out);
+    progress.stage("shaking the test");
+    let mut logbook = Logbook::new(&suite, recorder, progress);
+    let design = Design { test, factors, seed: request.seed, rate_min: request.rate_min };
+    let inquiry = Inquiry::new(suite.clone().into(), request.budget, |lab| shaken_by(lab, design));
+    let (shaken, finish) = drive(inquiry, &mut world, &mut Recall::default(), &mut logbook);
+    let Logbook { standing, mut recorder, .. } = logbook;
+    let error = world.take_error();
+    warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
+    let by_itself = if shaken.is_complete { Ended::Confident } else { Ended::OutOfBudget };
+    let ended = how_it_ended(finish, by_itself, is_late.as_deref());
+
+    progress.stage("trying the commands that show it");
+    let bench = Bench { project, around, suite: &suite, test, recorder: &recorder };
+    let is_stopped = finish == Finish::Interrupted;
+    let exhibits = bench.exhibits(&shaken, (!is_stopped).then_some(&mut world));
+    let origin = origin(request, &collected.runner, &recorder);
+    recorder.finish_run(ended.slug());
+    warnings.extend(recorder.take_trouble());
+    Ok(Shaking {
+        test: suite.id(test).clone(),
+        fixed: shaken.fixed,
+        exhibits,
+        screened: shaken.screened,
+        refused,
+        warnings,
+        spent: standing.spent,
+        wall_time: begun.elapsed(),
+        ended,
+        confidence: request.budget.confidence(),
+        origin,
+    })
+}
+
+fn experiment(test: TestIndex, factors: Factors, seed: u64, number: u64) -> Experiment {
+    Experiment {
+        run: RunId(OUR_OWN + number),
+        order: Order::from_distinct([test]),
+        environment: Environment::Perturbed { factors, seed },
+        repetition: Repetition::Once,
+    }
+}
+
+/// Factors that cannot be had here, with the reasons.
+fn refused(
+    world: &mut EngineWorld,
+    test: TestIndex,
+    request: &ShakeRequest,
+) -> Result<Vec<(Factor, String)>, Stopped> {
+    world.run(&experiment(test, request.factors, request.seed, 0))?;
+    let perturbed = world.last_ended().map(|ended| ended.perturbed.clone()).unwrap_or_default();
+    let named = |factor: Factor| perturbed.refused.iter().find(|it| it.factor == factor.slug());
+    let why = |factor| named(factor).map(|it| (factor, it.why.clone()));
+    Ok(request.factors.iter().filter_map(why).collect())
+}
+
+fn origin(request: &ShakeRequest, runner: &str, recorder: &Recorder) -> Origin {
+    let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
+    Origin {
+        runner: runner.to_owned(),
+        runner_version: version.to_owned(),
+        seed: request.seed,
+        command: request.command.clone(),
+        campaign: recorder.name(),
+    }
+}
+
+/// Where commands are tried.
+struct Bench<'a> {
+    project: &'a Project,
+    around: Around<'a>,
+    suite: &'a Suite,
+    test: TestIndex,
+    recorder: &'a Recorder,
+}
+
+/// What was seen when a run was made again.
+#[derive(Default)]
+struct Again {
+    tried: Confirmation,
+    applied: Vec<Applied>,
+    failure: Option<Failure>,
+    took: Duration,
+}
+
+impl Bench<'_> {
+    fn exhibits(&self, shaken: &Shaken, mut world: Option<&mut EngineWorld>) -> Vec<Shook> {
+        let mut exhibits = Vec::new();
+        for culprit in &shaken.culprits {
+            // Who has pressed Ctrl-C does not want to wait for more runs.
+            let again = world.as_deref_mut().and_then(|world| self.again(world, culprit).ok());
+            let is_stopped = again.is_none();
+            let again = again.unwrap_or_default();
+            let plain = if is_stopped { None } else { self.plainly(culprit, &again) };
+            exhibits.push(self.exhibit(culprit, again, plain));
+        }
+        exhibits
+    }
+
+    fn exhibit(&self, culprit: &Culprit, again: Again, plain: Option<Plainly>) -> Shook {
+        let message = again.failure.as_ref().map_or("", |failure| failure.message.as_str());
+        let run = self.recorder.number(culprit.run);
+        Shook {
+            factors: culprit.factors,
+            how: again.applied.iter().map(|it| it.how.clone()).collect(),
+            seed: culprit.seed,
+            under_seed: culprit.under_seed,
+            with: culprit.with,
+            without: culprit.without,
+            p_value: culprit.p_value,
+            decides: culprit.decides(),
+            makes_it_fail: culprit.makes_it_fail(),
+            cause: root_cause(culprit.factors, symptom(message)),
+            took: culprit.took,
+            run: self.recorder.name().map(|campaign| format!("{campaign}/{}", run.0)),
+            failure: again.failure,
+            replayed: again.tried,
+            plain,
+        }
+    }
+
+    /// Makes the run again, as `unflake replay` would.
+    fn again(&self, world: &mut EngineWorld, culprit: &Culprit) -> Result<Again, Stopped> {
+        let tried = Confirmation { as_predicted: 0, tries: TRIES };
+        let mut again = Again { tried, ..Again::default() };
+        for number in 1..=u64::from(TRIES) {
+            let run = experiment(self.test, culprit.factors, culprit.seed, number);
+            let observation = world.run(&run)?;
+            let attempt = observation.attempts.first();
+            let ended = attempt.and_then(|attempt| attempt.outcome.evidence());
+            again.tried.as_predicted += u32::from(ended == Some(expected(culprit)));
+            again.took = again.took.max(observation.duration);
+            if let Some(seen) = world.last_ended() {
+                again.applied.clone_from(&seen.perturbed.applied);
+                let failed = seen.failures.first().map(|failed| failed.failure.clone());
+                again.failure = again.failure.or(failed);
+            }
+        }
+        if !culprit.makes_it_fail() {
+            world.run(&experiment(self.test, Factors::NONE, 0, 0))?;
+            let seen = world.last_ended().and_then(|seen| seen.failures.first());
+            again.failure = seen.map(|failed| failed.failure.clone());
+        }
+        Ok(again)
+    }
+
+    /// The same by the project's own runner, if it can be given these circumstances and then shows
+    /// what it should.
+    fn plainly(&self, culprit: &Culprit, again: &Again) -> Option<Plainly> {
+        let can_be_given = |it: &Applied| !it.env.is_empty() || it.before.is_some();
+        let is_whole = again.applied.len() == culprit.factors.len();
+        if !is_whole || !again.applied.iter().all(can_be_given) {
+            return None;
+        }
+        let applied = again.applied.iter();
+        let env = applied.clone().flat_map(|it| it.env.clone()).collect();
+        let before: Vec<&str> = applied.filter_map(|it| it.before.as_deref()).collect();
+        let runner = GivenRunner::new(self.project, self.around, env, &before);
+        let id = self.suite.id(self.test);
+        let command = runner.command(&[id])?;
+        let mut tried = Confirmation { as_predicted: 0, tries: 0 };
+        for _ in 0..TRIES {
+            let ended = runner.run(&[id], again.took).ok()?;
+            let ended = ended.get(id).copied().and_then(OutcomeKind::evidence);
+            tried.tries += 1;
+            tried.as_predicted += u32::from(ended == Some(expected(culprit)));
+        }
+        (0 < tried.as_predicted).then_some(Plainly { command, tried })
+    }
+}
+
+/// How the test ends under the factors.
+fn expected(culprit: &Culprit) -> Evidence {
+    if culprit.makes_it_fail() { Evidence::Fail } else { Evidence::Pass }
+}

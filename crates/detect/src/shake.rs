@@ -1,0 +1,190 @@
+//! Which circumstance makes this test fail?
+//!
+//! There are eighteen factors, most of which a test does not care about. To try one after the
+//! other costs eighteen times the runs that one takes. Instead (group screening): every run has a
+//! random half of the factors on and the other half held fixed, the next run the other half, each
+//! run with a seed of its own. So each run tries nine factors at once, and each factor is on in
+//! half of all runs.
+//!
+//! A run that ends otherwise than the test does with everything fixed is a *hit*. Because a
+//! perturbed run can be made again exactly, the hit is narrowed down under its own seed: which of
+//! its factors are needed? By halving, so that one of nine takes about four questions; factors
+//! that act only together come out together. What is left is put to the test again, in turn with
+//! runs where everything is fixed, because failures come in bursts: under the seed of the hit, and
+//! under seeds of their own, which tell how often the factor matters at all. A factor that was
+//! named is left out from then on, and the search goes on for others.
+//!
+//! A test that ends both ways with everything fixed has no clear hits. For such a test the runs
+//! are made first, and the factor is named whose runs differ most (`noisy`).
+//!
+//! **Limits.** A factor that matters less often than the wanted rate may be missed, which the
+//! answer bounds. A factor that breaks every run (a test that needs another locale) hides others
+//! until it was named. In noise, only factors that act by themselves are found, and pairs of the
+//! two strongest.
+
+mod bench;
+mod cause;
+mod noisy;
+
+use std::time::Duration;
+
+use unflake_model::{Decides, Factor, Factors, RunId, Tally, TestIndex};
+use unflake_stats::plan::runs_needed;
+use unflake_stats::rate::Rate;
+
+use crate::lab::{Lab, OutOfBudget};
+use bench::{Bench, Hit};
+pub use cause::root_cause;
+
+/// Runs with everything fixed, before anything else.
+const FIXED_RUNS: u64 = 10;
+/// How many factors (or groups of them) are named before the search ends.
+const CULPRITS_MAX: usize = 6;
+/// How many hits may turn out to be none before the test is taken for noisy.
+const STRAYS_MAX: usize = 3;
+/// Runs in which a hit, or a part of it, must show again.
+const TRIES: u64 = 3;
+/// The same, where a wrong "no" would name a factor that has nothing to do with it.
+const DOUBLE_TRIES: u64 = 8;
+/// Factors that act only together: more are not disentangled.
+const TOGETHER_MAX: usize = 4;
+
+/// What is to be found out.
+#[derive(Clone, Copy, Debug)]
+pub struct Design {
+    /// About which test.
+    pub test: TestIndex,
+    /// Among which factors.
+    pub factors: Factors,
+    /// Seeds of runs follow from this.
+    pub seed: u64,
+    /// A factor that matters at least this often, over all seeds, is to be found.
+    pub rate_min: Rate,
+}
+
+/// What was found out.
+#[derive(Clone, Debug)]
+pub struct Shaken {
+    /// How it ends with everything fixed, over all such runs.
+    pub fixed: Tally,
+    /// What makes it end otherwise.
+    pub culprits: Vec<Culprit>,
+    /// How it ended in the screening runs that had a factor on, those named left out.
+    pub screened: Vec<(Factor, Tally)>,
+    /// Whether the search came to its end.
+    pub is_complete: bool,
+}
+
+/// What makes a test end otherwise.
+#[derive(Clone, Debug)]
+pub struct Culprit {
+    /// One factor; several act only together.
+    pub factors: Factors,
+    /// A seed under which it does.
+    pub seed: u64,
+    /// How the test ends under that very seed.
+    pub under_seed: Tally,
+    /// How it ends under seeds of their own.
+    pub with: Tally,
+    /// How it ends with everything fixed, in runs made in turn with those.
+    pub without: Tally,
+    /// The probability of a difference like that if there were none.
+    pub p_value: f64,
+    /// A run in which it ended otherwise.
+    pub run: RunId,
+    /// How long it took on average when it failed, if it did, and when it passed.
+    pub took: (Option<Duration>, Option<Duration>),
+}
+
+impl Culprit {
+    /// What decides, as far as was seen.
+    pub fn decides(&self) -> Decides {
+        match (self.under_seed.is_mixed(), self.with.is_mixed()) {
+            (true, _) => Decides::Chance,
+            (false, true) => Decides::Seed,
+            (false, false) => Decides::Nothing,
+        }
+    }
+
+    /// Whether it is failing that the factor brings about, and not passing.
+    pub fn makes_it_fail(&self) -> bool {
+        let share = |tally: Tally| tally.failures as f64 / tally.attempts.max(1) as f64;
+        share(self.without) <= share(self.under_seed)
+    }
+}
+
+/// Finds out which factors make a test end otherwise.
+pub async fn shake(lab: Lab, design: Design) -> Shaken {
+    let mut bench = Bench::new(lab, design);
+    let mut culprits = Vec::new();
+    let ended = search(&mut bench, design, &mut culprits).await;
+    let left = bench.pool.iter();
+    Shaken {
+        fixed: bench.fixed,
+        screened: left.map(|factor| (factor, bench.screened_with(factor))).collect(),
+        culprits,
+        is_complete: ended.is_ok(),
+    }
+}
+
+async fn search(
+    bench: &mut Bench,
+    design: Design,
+    culprits: &mut Vec<Culprit>,
+) -> Result<(), OutOfBudget> {
+    bench.run_fixed(FIXED_RUNS).await?;
+    // Each factor is on in half of the runs.
+    let half = Rate::new(design.rate_min.get() / 2.0).unwrap_or(design.rate_min);
+    let confidence = bench.lab.budget().confidence();
+    let n_screening = runs_needed(half, confidence).unwrap_or(u64::MAX);
+    let mut n_strays = 0;
+    while culprits.len() < CULPRITS_MAX && !bench.pool.is_empty() {
+        if bench.fixed.is_mixed() || STRAYS_MAX <= n_strays {
+            return noisy::search(bench, n_screening, culprits).await;
+        }
+        let Some(hit) = bench.screen(n_screening).await? else { return Ok(()) };
+        let shows_again = bench.shows(hit.factors, hit.seed).await?;
+        let factors = if shows_again { narrow(bench, hit).await? } else { Factors::NONE };
+        match bench.confirm(factors, Some(hit.seed)).await? {
+            Some(culprit) => {
+                bench.pool = bench.pool.without(culprit.factors);
+                culprits.push(culprit);
+            }
+            None => n_strays += 1,
+        }
+    }
+    Ok(())
+}
+
+/// The factors of a hit that are needed for it, by halving: each round finds the last one of the
+/// smallest beginning that, with those found before, is enough.
+async fn narrow(bench: &mut Bench, hit: Hit) -> Result<Factors, OutOfBudget> {
+    let mut needed = Factors::NONE;
+    let mut rest: Vec<Factor> = hit.factors.iter().collect();
+    while needed.len() < TOGETHER_MAX {
+        let (mut too_few, mut enough) = (0, rest.len());
+        while too_few + 1 < enough {
+            let middle = usize::midpoint(too_few, enough);
+            let part = needed.with(rest[..middle].iter().copied().collect());
+            if bench.shows(part, hit.seed).await? {
+                enough = middle;
+            } else {
+                too_few = middle;
+            }
+        }
+        let Some(last) = enough.checked_sub(1).and_then(|place| rest.get(place)) else { break };
+        needed = needed.with([*last].into_iter().collect());
+        rest.truncate(enough - 1);
+        if rest.is_empty() || bench.shows(needed, hit.seed).await? {
+            break;
+        }
+    }
+    // A factor that acts by chance may have failed to show when asked for alone.
+    for factor in needed.iter() {
+        let others = needed.without([factor].into_iter().collect());
+        if !others.is_empty() && bench.shows_in(others, hit.seed, DOUBLE_TRIES).await? {
+            needed = others;
+        }
+    }
+    Ok(needed)
+}

@@ -1,0 +1,212 @@
+//! Shaking tests with planted truth: are the right factors named, and for how many runs?
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use unflake_detect::Inquiry;
+use unflake_detect::shake::{Design, Shaken, shake};
+use unflake_model::random::Random;
+use unflake_model::{
+    Attempt, Budget, Confidence, Decides, Environment, Experiment, Factor, Factors, Observation,
+    Outcome, Phase, Spent, SuiteBuilder, TestIndex,
+};
+use unflake_stats::plan::runs_needed;
+use unflake_stats::rate::Rate;
+
+/// What makes the test end otherwise.
+#[derive(Clone, Copy)]
+struct Rule {
+    /// All of them must be on.
+    factors: Factors,
+    /// In which share of all seeds it matters.
+    seeds: f64,
+    /// How often, when it matters.
+    chance: f64,
+}
+
+/// A test with planted truth.
+#[derive(Clone)]
+struct World {
+    /// How often it fails anyway.
+    anyway: f64,
+    rules: Vec<Rule>,
+    seed: u64,
+}
+
+impl World {
+    fn fails(&self, factors: Factors, seed: u64, run: u64) -> bool {
+        let draw = |labels: &[u64], rate| Random::labelled(self.seed, labels).chance(rate);
+        let happens = |(number, rule): (usize, &Rule)| {
+            rule.factors.without(factors).is_empty()
+                && draw(&[1, number as u64, seed], rule.seeds)
+                && draw(&[2, number as u64, run], rule.chance)
+        };
+        let is_shaken = self.rules.iter().enumerate().any(happens);
+        draw(&[3, run], self.anyway) != is_shaken
+    }
+
+    fn observe(&self, experiment: &Experiment) -> Observation {
+        let Environment::Perturbed { factors, seed } = experiment.environment else {
+            panic!("a shaking holds everything fixed that it does not vary");
+        };
+        let fails = self.fails(factors, seed, experiment.run.0);
+        let failed = Outcome::Failed { phase: Phase::Call };
+        let outcome = if fails { failed } else { Outcome::Passed };
+        let duration = Duration::from_millis(10);
+        let attempts = vec![Attempt { test: TestIndex::new(0), outcome, duration }];
+        Observation { run: experiment.run, attempts, duration }
+    }
+
+    fn shaken(&self, width: usize, budget: Budget) -> (Shaken, Spent) {
+        let mut suite = SuiteBuilder::default();
+        suite.push("t", "t::test".parse().unwrap(), Duration::from_millis(10));
+        let suite = Rc::new(suite.build().unwrap());
+        let design = Design {
+            test: TestIndex::new(0),
+            factors: Factor::ALL.into_iter().collect(),
+            seed: self.seed,
+            rate_min: Rate::new(0.1).unwrap(),
+        };
+        let inquiry = Inquiry::new(suite, budget, |lab| shake(lab, design));
+        inquiry.drive(width, |experiments| experiments.iter().map(|e| self.observe(e)).collect())
+    }
+}
+
+fn usual() -> Budget {
+    Budget::unlimited(Confidence::USUAL)
+}
+
+fn set(factors: &[Factor]) -> Factors {
+    factors.iter().copied().collect()
+}
+
+fn rule(factors: &[Factor], seeds: f64, chance: f64) -> Rule {
+    Rule { factors: set(factors), seeds, chance }
+}
+
+/// What was named in many suites with this truth.
+#[derive(Debug, Default)]
+struct Score {
+    right: usize,
+    wrong: usize,
+    runs: u64,
+}
+
+const N_WORLDS: u64 = 60;
+
+fn score(anyway: f64, rules: &[Rule]) -> Score {
+    let mut score = Score::default();
+    for seed in 0..N_WORLDS {
+        let world = World { anyway, rules: rules.to_vec(), seed };
+        let (shaken, spent) = world.shaken(2, usual());
+        let planted: Vec<Factors> = rules.iter().map(|rule| rule.factors).collect();
+        for culprit in &shaken.culprits {
+            let is_right = planted.contains(&culprit.factors);
+            score.right += usize::from(is_right);
+            score.wrong += usize::from(!is_right);
+        }
+        score.runs += spent.runs;
+    }
+    score
+}
+
+/// Runs that one factor after the other would take to find one of the wanted rate.
+fn one_by_one() -> u64 {
+    let each = runs_needed(Rate::new(0.1).unwrap(), Confidence::USUAL).unwrap();
+    each * Factor::ALL.len() as u64
+}
+
+#[test]
+fn a_factor_that_decides_by_seed_is_named_for_a_third_of_the_runs_of_one_by_one() {
+    for seeds in [1.0, 0.5, 0.3] {
+        let score = score(0.0, &[rule(&[Factor::HashSeed], seeds, 1.0)]);
+        assert!(N_WORLDS as usize * 95 / 100 <= score.right, "{seeds}: {score:?}");
+        assert_eq!(score.wrong, 0, "{seeds}: {score:?}");
+        assert!(score.runs / N_WORLDS < one_by_one() / 3, "{seeds}: {score:?}");
+    }
+}
+
+#[test]
+fn a_factor_of_the_wanted_rate_is_seldom_missed() {
+    let score = score(0.0, &[rule(&[Factor::Date], 0.1, 1.0)]);
+    assert!(N_WORLDS as usize * 85 / 100 <= score.right, "{score:?}");
+    assert_eq!(score.wrong, 0, "{score:?}");
+}
+
+#[test]
+fn a_factor_that_acts_by_chance_is_named() {
+    let score = score(0.0, &[rule(&[Factor::Waits], 1.0, 0.6)]);
+    assert!(N_WORLDS as usize * 9 / 10 <= score.right, "{score:?}");
+    assert!(score.wrong <= 1, "{score:?}");
+}
+
+#[test]
+fn two_factors_that_act_only_together_are_named_together() {
+    let score = score(0.0, &[rule(&[Factor::Cpu, Factor::Waits], 1.0, 1.0)]);
+    assert!(N_WORLDS as usize * 95 / 100 <= score.right, "{score:?}");
+    assert_eq!(score.wrong, 0, "{score:?}");
+}
+
+#[test]
+fn a_factor_that_breaks_every_run_does_not_hide_the_other() {
+    let rules = [rule(&[Factor::Locale], 1.0, 1.0), rule(&[Factor::Random], 0.5, 1.0)];
+    let score = score(0.0, &rules);
+    assert!(N_WORLDS as usize * 2 * 95 / 100 <= score.right, "{score:?}");
+    assert_eq!(score.wrong, 0, "{score:?}");
+}
+
+#[test]
+fn in_noise_the_factor_that_raises_the_rate_is_named_and_no_other() {
+    let score = score(0.2, &[rule(&[Factor::Switches], 1.0, 0.9)]);
+    assert!(N_WORLDS as usize * 9 / 10 <= score.right, "{score:?}");
+    assert!(score.wrong <= 2, "{score:?}");
+}
+
+#[test]
+fn nothing_is_named_where_nothing_is() {
+    for anyway in [0.0, 0.02, 0.3, 1.0] {
+        let score = score(anyway, &[]);
+        assert!(score.wrong <= 2, "{anyway}: {score:?}");
+    }
+}
+
+#[test]
+fn a_test_that_fails_unless_a_factor_is_on_is_turned_round() {
+    let score = score(1.0, &[rule(&[Factor::HashSeed], 0.5, 1.0)]);
+    assert!(N_WORLDS as usize * 95 / 100 <= score.right, "{score:?}");
+    assert_eq!(score.wrong, 0, "{score:?}");
+}
+
+#[test]
+fn what_decides_is_told_apart() {
+    let decides = |seeds, chance| {
+        let rules = vec![rule(&[Factor::Random], seeds, chance)];
+        let (shaken, _) = World { anyway: 0.0, rules, seed: 5 }.shaken(1, usual());
+        let culprit = &shaken.culprits[0];
+        assert!(culprit.makes_it_fail());
+        culprit.decides()
+    };
+    assert_eq!(decides(1.0, 1.0), Decides::Nothing);
+    assert_eq!(decides(0.4, 1.0), Decides::Seed);
+    assert_eq!(decides(1.0, 0.5), Decides::Chance);
+}
+
+#[test]
+fn without_a_finding_every_factor_comes_with_the_runs_that_had_it_on() {
+    let (shaken, spent) = World { anyway: 0.0, rules: vec![], seed: 1 }.shaken(1, usual());
+    assert!(shaken.is_complete);
+    assert_eq!(shaken.screened.len(), Factor::ALL.len());
+    let n_halves = (spent.runs - shaken.fixed.attempts) / 2;
+    for (factor, tally) in shaken.screened {
+        assert_eq!(tally.failures, 0);
+        assert!(tally.attempts.abs_diff(n_halves) <= 1, "{factor}: {tally:?} of {n_halves}");
+    }
+}
+
+#[test]
+fn a_budget_that_ends_is_said() {
+    let budget = usual().with_runs(20).unwrap();
+    let (shaken, spent) = World { anyway: 0.0, rules: vec![], seed: 1 }.shaken(1, budget);
+    assert!(!shaken.is_complete);
+    assert!(spent.runs <= 20);
+}

@@ -1,0 +1,78 @@
+//! Why does a test flake? The categories of the literature (Luo et al. 2014), and one more.
+
+/// What lies behind a flaky test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RootCause {
+    /// It does not wait for what it started, or not long enough.
+    AsyncWait,
+    /// Threads or processes get into each other's way.
+    Concurrency,
+    /// It depends on which tests ran before.
+    OrderDependency,
+    /// It depends on the network: on its speed, or on an address being free.
+    Network,
+    /// It takes more of something than there is, or does not give it back.
+    ResourceLeak,
+    /// It depends on random numbers.
+    Randomness,
+    /// It depends on files: on the speed of the disk, or on nobody else touching them.
+    Io,
+    /// It depends on what time it is.
+    Time,
+    /// It compares numbers that are rounded otherwise when they are computed otherwise.
+    FloatingPoint,
+    /// It depends on an order that nothing promises.
+    UnorderedCollection,
+    /// It depends on how the machine is set up.
+    Platform,
+}
+
+impl RootCause {
+    /// The word for it in files. Never changes.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::AsyncWait => "async-wait",
+            Self::Concurrency => "concurrency",
+            Self::OrderDependency => "order-dependency",
+            Self::Network => "network",
+            Self::ResourceLeak => "resource-leak",
+            Self::Randomness => "randomness",
+            Self::Io => "io",
+            Self::Time => "time",
+            Self::FloatingPoint => "floating-point",
+            Self::UnorderedCollection => "unordered-collection",
+            Self::Platform => "platform",
+        }
+    }
+
+    /// Its name in the literature.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::AsyncWait => "Async Wait",
+            Self::Concurrency => "Concurrency",
+            Self::OrderDependency => "Test Order Dependency",
+            Self::Network => "Network",
+            Self::ResourceLeak => "Resource Leak",
+            Self::Randomness => "Randomness",
+            Self::Io => "IO",
+            Self::Time => "Time",
+            Self::FloatingPoint => "Floating Point",
+            Self::UnorderedCollection => "Unordered Collection",
+            Self::Platform => "Platform",
+        }
+    }
+}
+
+/// What the complaint of a failing test is about, as far as it tells causes apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Symptom {
+    /// Nothing in particular.
+    #[default]
+    Other,
+    /// Two numbers are not equal, but nearly.
+    NearlyEqual,
+    /// An address or a port is taken, a connection refused.
+    Address,
+    /// A file is there, is not there, or is somebody else's.
+    File,
+}

@@ -1,0 +1,185 @@
+//! For a maintainer: what makes the test fail, how often, why, and how to see it.
+
+use unflake_model::{Confidence, Decides, Factor, RootCause, Tally};
+use unflake_stats::rate::upper_bound;
+
+use crate::page::{Ink, Page};
+use crate::shake::{Shaking, Shook};
+use crate::visible::visible;
+use crate::words::{limits, of, percent, plural, span};
+use crate::{Confirmation, Ended, Layout};
+
+/// The whole report.
+pub fn render(shaking: &Shaking, layout: Layout) -> String {
+    let mut page = Page::new(layout);
+    page.line(&[(Ink::Heading, &visible(shaking.test.as_str()))]);
+    page.prose(&headline(shaking));
+    for shook in &shaking.exhibits {
+        page.blank();
+        show(&mut page, shook, shaking);
+    }
+    for warning in &shaking.warnings {
+        page.warning(warning);
+    }
+    page.blank();
+    for sentence in sentences(shaking) {
+        page.prose(&format!("{sentence}."));
+    }
+    page.finish()
+}
+
+fn headline(shaking: &Shaking) -> String {
+    let fixed = format!("with everything held fixed it failed {}", of(shaking.fixed));
+    match (shaking.exhibits.len() as u64, shaking.ended) {
+        (0, Ended::Confident) => format!("Not enough evidence: no factor was found; {fixed}."),
+        (0, _) => format!("Nothing found so far; {fixed}."),
+        (n, _) => {
+            let factors = plural(n, "factor changes", "factors change");
+            format!("{factors} how it ends; {fixed}.")
+        }
+    }
+}
+
+fn show(page: &mut Page, shook: &Shook, shaking: &Shaking) {
+    let confidence = shaking.confidence;
+    let factors = shook.factors.to_string();
+    let cause = shook.cause.map_or("", RootCause::title);
+    page.line(&[(Ink::Heading, &factors), (Ink::Plain, "  "), (Ink::Plain, cause)]);
+    let descriptions: Vec<&str> = shook.factors.iter().map(Factor::description).collect();
+    page.row("factor", &descriptions.join("; "));
+    page.row("here", &visible(&shook.how.join("; ")));
+    page.row("without", &failed(shook.without, confidence));
+    page.row("with", &failed(shook.with, confidence));
+    page.row(
+        "this seed",
+        &format!("{}: seed {}", failed(shook.under_seed, confidence), shook.seed),
+    );
+    page.row("difference", &difference(shook));
+    page.row("decided by", decided(shook));
+    if let Some(verdict) = shook.verdict() {
+        page.row("kind", &format!("{}: {}", verdict.slug(), verdict.meaning()));
+    }
+    if let Some(advice) = shook.cause.map(advice) {
+        page.row("cause", advice);
+    }
+    if shook.fails_late() {
+        page.row("", "It takes much longer when it fails: it waits until its patience ends.");
+    }
+    if let Some(failure) = &shook.failure {
+        page.row("failure", &visible(&failure.message));
+    }
+    reproduce(page, shook);
+}
+
+fn failed(tally: Tally, confidence: Confidence) -> String {
+    if tally.attempts == 0 {
+        return "no run".to_owned();
+    }
+    let sure = percent(confidence.get(), 1);
+    format!("failed {} ({sure} % interval {})", of(tally), limits(tally, confidence))
+}
+
+fn difference(shook: &Shook) -> String {
+    let pretty = |p: f64| if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") };
+    let side = if shook.makes_it_fail { "makes it fail" } else { "makes it pass" };
+    format!("{side}; p {} (exact test, runs made in turn)", pretty(shook.p_value))
+}
+
+fn decided(shook: &Shook) -> &'static str {
+    match shook.decides {
+        Decides::Nothing => "nothing: under this factor it always ends so, whatever the seed",
+        Decides::Seed => "the seed: under one and the same it always ends the same",
+        Decides::Chance => "chance: even under one seed it ends both ways",
+    }
+}
+
+/// What the cause means for whoever has to repair it.
+fn advice(cause: RootCause) -> &'static str {
+    match cause {
+        RootCause::AsyncWait => {
+            "It waits for a span of time, and not for what it needs. Wait for the event itself, or \
+             poll for the condition with a generous limit."
+        }
+        RootCause::Concurrency => {
+            "Threads or processes get into each other's way. Protect what they share, or let it be \
+             their own."
+        }
+        RootCause::OrderDependency => "`unflake why` says on which tests it depends.",
+        RootCause::Network => {
+            "It relies on how fast the network answers, or on an address being free. Take port 0, \
+             and wait for the answer."
+        }
+        RootCause::ResourceLeak => {
+            "It takes more than there may be, or does not give it back. Close what it opens."
+        }
+        RootCause::Randomness => {
+            "It draws random numbers that nobody seeds. Seed them, or assert what holds for all."
+        }
+        RootCause::Io => {
+            "It relies on the disk being fast, or on nobody else using the same files. Wait for \
+             the file, and use a temporary folder."
+        }
+        RootCause::Time => {
+            "It relies on what time it is, or on two looks at the clock being close. Pass the time \
+             in, or compare with a tolerance that holds across midnight."
+        }
+        RootCause::FloatingPoint => {
+            "It compares floating point numbers for equality, which are rounded otherwise when \
+             added in another order. Compare with a tolerance, or use `math.fsum`."
+        }
+        RootCause::UnorderedCollection => {
+            "It relies on an order that nothing promises. Sort, or compare as sets."
+        }
+        RootCause::Platform => {
+            "It relies on how this machine is set up. Let the test, or the code, say what it needs."
+        }
+    }
+}
+
+fn reproduce(page: &mut Page, shook: &Shook) {
+    let shown = |it: Confirmation| format!("shown {} of {} times", it.as_predicted, it.tries);
+    if let Some(plain) = &shook.plain {
+        page.exact("reproduce", Ink::Command, std::slice::from_ref(&plain.command));
+        page.row("", &shown(plain.tried));
+    }
+    if let Some(run) = &shook.run {
+        let label = if shook.plain.is_some() { "or" } else { "reproduce" };
+        page.exact(label, Ink::Command, &[format!("unflake replay {run}")]);
+        page.row("", &shown(shook.replayed));
+    }
+}
+
+/// What was tried without success, what could not be, and what it cost.
+fn sentences(shaking: &Shaking) -> Vec<String> {
+    let mut told = Vec::new();
+    let n_least = shaking.screened.iter().map(|(_, tally)| tally.attempts).min().unwrap_or(0);
+    let quiet: Vec<&str> = shaking
+        .screened
+        .iter()
+        .filter(|(_, tally)| tally.failures == 0 || tally.passes() == 0)
+        .map(|(factor, _)| factor.slug())
+        .collect();
+    if 0 < n_least && !quiet.is_empty() {
+        let bound = upper_bound(Tally { failures: 0, attempts: n_least }, shaking.confidence);
+        let runs = plural(n_least, "run", "runs");
+        let rate = percent(bound, 2);
+        told.push(format!(
+            "No difference under {}: each was on in at least {runs}, so it matters under at most \
+             {rate} % of all seeds",
+            quiet.join(", ")
+        ));
+    }
+    for (factor, why) in &shaking.refused {
+        told.push(format!("Not tried: {factor}, because {}", visible(why)));
+    }
+    let runs = plural(shaking.spent.runs, "run", "runs");
+    told.push(format!("{runs} in {}, seed {}", span(shaking.wall_time), shaking.origin.seed));
+    told.extend(match shaking.ended {
+        Ended::Confident => None,
+        Ended::OutOfBudget => {
+            Some("The budget ended first; a larger one (--time, --runs) looks further".to_owned())
+        }
+        Ended::Interrupted => Some("Interrupted: this is what was known by then".to_owned()),
+    });
+    told
+}
