@@ -21,6 +21,11 @@ pub trait Adapter: Sync {
     /// The project's own runner.
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a>;
 
+    /// How many runs are made under perturbed choices; none where they cannot be perturbed.
+    fn n_perturbed(&self) -> u64 {
+        0
+    }
+
     /// How the tests are called: what must be the same for two campaigns to be one.
     fn call(&self) -> Call;
 }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use unflake_detect::Inquiry;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
+use unflake_detect::choices;
 use unflake_detect::explain::{Depth, explain};
-use unflake_model::{Budget, Cause, Finding, Order, OutcomeChange, Suite, TestIndex};
+use unflake_model::{Budget, Cause, Finding, Order, OutcomeChange, Suite, TestIndex, Verdict};
 use unflake_report::Ended;
 
 use crate::begin::Comparison;
@@ -25,6 +26,8 @@ pub(crate) struct Analysis<'a> {
     pub(crate) suite: &'a Rc<Suite>,
     /// The test in question; all of them if there is none.
     pub(crate) target: Option<TestIndex>,
+    /// How many runs are made under perturbed choices.
+    pub(crate) n_perturbed: u64,
 }
 
 impl Analysis<'_> {
@@ -38,12 +41,17 @@ impl Analysis<'_> {
         let suite = Rc::clone(self.suite);
         if let Some(test) = self.target {
             let has_first = self.comparison == Comparison::First;
+            let n_perturbed = self.n_perturbed;
             let inquiry = Inquiry::new(suite, self.budget, |lab| async move {
                 if has_first {
                     // It is evidence too, and was made already.
                     let _ = lab.run(Order::original(lab.suite())).await;
                 }
-                explain(lab, test, depth).await
+                let finding = explain(lab.clone(), test, depth).await;
+                if finding.verdict != Verdict::NotFlaky {
+                    return finding;
+                }
+                choices::seek(lab, test, n_perturbed).await.unwrap_or(finding)
             });
             let (finding, finish) = drive(inquiry, world, recall, watcher);
             let is_short = depth != Depth::Kind && !finding.is_complete;
@@ -51,7 +59,8 @@ impl Analysis<'_> {
             return (Found { ended, ..finding.into() }, finish);
         }
         let tries = SET_UP_TRIES;
-        let settings = campaign::Settings { seed, tries, depth, perturbed_runs: 0, flake_rate_min };
+        let perturbed_runs = self.n_perturbed;
+        let settings = campaign::Settings { seed, tries, depth, perturbed_runs, flake_rate_min };
         let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
         let (report, finish) = drive(inquiry, world, recall, watcher);
         (report.into(), finish)

@@ -38,6 +38,21 @@ pub trait PlainRunner: Sync {
 
     /// The command a user can paste to do the same, if the test can be named in one.
     fn command_twice(&self, test: &TestId) -> Option<String>;
+
+    /// Runs these tests with open choices made on purpose; how each ended.
+    fn run_perturbed(
+        &self,
+        _tests: &[&TestId],
+        _seed: u64,
+        _took: Duration,
+    ) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+        Ok(BTreeMap::new())
+    }
+
+    /// The command a user can paste to do the same, if there is one.
+    fn command_perturbed(&self, _test: &TestId, _seed: u64) -> Option<String> {
+        None
+    }
 }
 
 /// What the commands for a finding are, and what they should show.
@@ -112,6 +127,29 @@ pub fn confirm(
         }
     }
     Ok((0 < confirmation.tries).then_some(confirmation))
+}
+
+/// Tries tests that fail under a seed of open choices, all of one seed at once: to start a build
+/// for each would take longer than to find them.
+pub fn confirm_perturbed(
+    suite: &Suite,
+    tests: &[TestIndex],
+    seed: u64,
+    runner: &dyn PlainRunner,
+) -> Result<BTreeMap<TestIndex, Confirmation>, String> {
+    let ids: Vec<&TestId> = tests.iter().map(|test| suite.id(*test)).collect();
+    let took = tests.iter().map(|test| suite.duration(*test)).sum();
+    let none = Confirmation { as_predicted: 0, tries: TRIES };
+    let mut confirmed: BTreeMap<TestIndex, Confirmation> =
+        tests.iter().map(|test| (*test, none)).collect();
+    for _ in 0..TRIES {
+        let ended = runner.run_perturbed(&ids, seed, took)?;
+        for (test, confirmation) in &mut confirmed {
+            let evidence = ended.get(suite.id(*test)).and_then(|kind| kind.evidence());
+            confirmation.as_predicted += u32::from(evidence == Some(Evidence::Fail));
+        }
+    }
+    Ok(confirmed)
 }
 
 /// Whether the plain runner shows what it should.

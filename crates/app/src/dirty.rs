@@ -189,7 +189,7 @@ impl Pass {
     fn submit(&self, experiment: &Experiment, engine: &mut Engine) -> Result<(), SubmitError> {
         engine.submit(experiment)?;
         let kinds = self.kinds.clone();
-        engine.watch(experiment.run, Some(Watching { kinds, restore: None }));
+        engine.watch(experiment.run, Some(Watching { kinds, ..Watching::default() }));
         Ok(())
     }
 
@@ -225,6 +225,7 @@ impl Pass {
                     Event::RunStarted { .. }
                     | Event::TestStarted { .. }
                     | Event::Restored { .. }
+                    | Event::Chosen { .. }
                     | Event::AgentDied { .. },
                 ) => {}
                 Err(error) => {

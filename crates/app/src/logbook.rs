@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use unflake_model::random::mix;
-use unflake_model::{Experiment, OutcomeKind, Repetition, RunId, Spent, Suite, Tally};
+use unflake_model::{Environment, Experiment, OutcomeKind, Repetition, RunId, Spent, Suite, Tally};
 use unflake_report::{FailedAttempt, Record};
 
 use crate::drive::{Answer, Source, Watcher};
@@ -67,7 +67,8 @@ impl<'p> Logbook<'p> {
 
     fn count(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
         self.standing.n_runs += 1;
-        if experiment.repetition != Repetition::Once {
+        let is_plain = experiment.environment == Environment::Plain;
+        if experiment.repetition != Repetition::Once || !is_plain {
             return;
         }
         let tests = experiment.order.tests();

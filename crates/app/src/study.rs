@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 use unflake_detect::explain::Depth;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
-use unflake_model::{Budget, Finding, Suite, TestId, TestIndex};
-use unflake_report::{
-    Confirmation, Ended, Exhibit, NotCollected, Origin, Record, State, Study, Warning,
-};
+use unflake_model::{Budget, Suite, TestId, TestIndex};
+use unflake_report::{Ended, NotCollected, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
 use crate::adapter::{Adapter, Around};
@@ -17,12 +15,12 @@ use crate::analysis::{Analysis, Found};
 use crate::baseline::refused;
 use crate::begin::{Beginning, Comparison, Keep, Setting, Unfinished};
 use crate::causes::with_causes;
-use crate::cold::{self, PlainRunner};
+use crate::cold;
 use crate::drive::Finish;
 use crate::history::similar;
 use crate::logbook::{Logbook, Progress};
 use crate::record::Recorder;
-use crate::state::shared_state;
+use crate::tried::Trial;
 use crate::world::{EngineWorld, Stopped, WorldError};
 
 /// What is to be found out.
@@ -178,7 +176,8 @@ fn study_in(
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    let analysis = Analysis { request, budget, comparison, suite: &suite, target };
+    let n_perturbed = project.n_perturbed();
+    let analysis = Analysis { request, budget, comparison, suite: &suite, target, n_perturbed };
     let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
     let Logbook { records, standing, mut recorder, .. } = logbook;
     let error = world.take_error();
@@ -187,13 +186,9 @@ fn study_in(
     let ended = how_it_ended(finish, found.ended, is_late);
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let tried = try_findings(&mut world, &suite, &found, runner);
-    let (exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
-    for warning in not_tried {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
-    }
+    let trial = Trial { suite: &suite, found: &found, records: &records, runner, n_perturbed };
+    let (exhibits, not_tried) = trial.exhibits(&mut world);
+    warnings.extend(not_tried);
     let is_quick = comparison == Comparison::IfDenied;
     let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
     warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
@@ -332,57 +327,4 @@ fn on_record(mut found: Found, recorder: &Recorder) -> Found {
         number(&mut change.later.0);
     }
     found
-}
-
-/// What the plain runner says about a finding.
-type Tried = Result<Option<Confirmation>, String>;
-
-/// Tries what was found with the plain runner, and looks for the state behind each dependency: both
-/// at once, because the plain runner has processes of its own.
-fn try_findings(
-    world: &mut EngineWorld,
-    suite: &Suite,
-    found: &Found,
-    runner: &dyn PlainRunner,
-) -> (Vec<Tried>, Vec<Vec<State>>) {
-    if found.ended == Ended::Interrupted {
-        // Who has pressed Ctrl-C does not want to wait for more runs.
-        return (Vec::new(), Vec::new());
-    }
-    std::thread::scope(|scope| {
-        let confirm = |finding| cold::confirm(suite, finding, runner);
-        let tried = scope.spawn(move || found.findings.iter().map(confirm).collect());
-        let has_time = found.ended == Ended::Confident;
-        let states = found.findings.iter().filter(|_| has_time);
-        let states = states.map_while(|it| shared_state(world, it).ok()).collect();
-        (tried.join().unwrap_or_default(), states)
-    })
-}
-
-fn exhibits(
-    suite: &Suite,
-    found: &Found,
-    records: &[Record],
-    runner: &dyn PlainRunner,
-    (tried, states): (Vec<Tried>, Vec<Vec<State>>),
-) -> (Vec<Exhibit>, Vec<Warning>) {
-    let mut warnings = Vec::new();
-    let mut tried = tried.into_iter();
-    let mut states = states.into_iter();
-    let mut exhibit = |finding: &Finding| {
-        let cold_confirmed = tried.next().unwrap_or(Ok(None)).unwrap_or_else(|reason| {
-            warnings.push(Warning::PlainNotRun { reason });
-            None
-        });
-        let failures = &records[finding.test.get()].failures;
-        Exhibit {
-            reproduce: cold::commands(suite, finding, runner),
-            cold_confirmed,
-            failure: failures.first().map(|attempt| attempt.failure.clone()),
-            state: states.next().unwrap_or_default(),
-            finding: finding.clone(),
-        }
-    };
-    let exhibits = found.findings.iter().map(&mut exhibit).collect();
-    (exhibits, warnings)
 }

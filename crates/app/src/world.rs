@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use unflake_engine::{
-    Change, Ending, Engine, EngineError, Event, Isolation, SubmitError, Watching,
+    Change, Chosen, Ending, Engine, EngineError, Event, Isolation, SubmitError, Watching,
 };
 use unflake_model::{Evidence, Experiment, Observation, RunId, TestIndex};
 use unflake_report::Failure;
@@ -20,6 +20,8 @@ pub struct EngineWorld {
     under_way: BTreeMap<RunId, Vec<FailedAttempt>>,
     /// What tests of the watched run under way left changed.
     changes: Vec<(TestIndex, Change)>,
+    /// Open choices of the run under way that were made on purpose.
+    chosen: Option<Chosen>,
     ended: Option<Ended>,
     n_not_started: usize,
     error: Option<WorldError>,
@@ -36,14 +38,23 @@ pub struct Ended {
     pub failures: Vec<FailedAttempt>,
     /// What its tests left changed, if it was watched.
     pub changes: Vec<(TestIndex, Change)>,
+    /// Open choices that were made on purpose.
+    pub chosen: Option<Chosen>,
 }
 
 impl EngineWorld {
     /// Lets this engine answer, at most `jobs` experiments at once.
     pub fn new(engine: Engine, jobs: usize) -> Self {
-        let under_way = BTreeMap::new();
-        let changes = Vec::new();
-        Self { engine, jobs, under_way, changes, ended: None, n_not_started: 0, error: None }
+        Self {
+            engine,
+            jobs,
+            under_way: BTreeMap::new(),
+            changes: Vec::new(),
+            chosen: None,
+            ended: None,
+            n_not_started: 0,
+            error: None,
+        }
     }
 
     /// The engine.
@@ -91,7 +102,8 @@ impl EngineWorld {
             self.n_not_started = 0;
         }
         let changes = std::mem::take(&mut self.changes);
-        self.ended = Some(Ended { ending, isolation, failures: failures.clone(), changes });
+        let chosen = self.chosen.take();
+        self.ended = Some(Ended { ending, isolation, failures: failures.clone(), changes, chosen });
         Answer { observation, failures }
     }
 }
@@ -146,6 +158,7 @@ impl World for EngineWorld {
                         failures.push(FailedAttempt { test, attempt, outcome, failure });
                     }
                 }
+                Ok(Event::Chosen { chosen, .. }) => self.chosen = Some(chosen),
                 Ok(Event::RunPutBack { run }) => {
                     self.under_way.insert(run, Vec::new());
                     self.changes.clear();

@@ -70,3 +70,43 @@ fn what_is_not_there_is_said() {
     assert_eq!(ran.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("`some/Test`: parts of a Java project cannot be named"), "{stderr}");
 }
+
+/// Two tests that rely on an order which Java leaves open, and one that does not.
+const CHOICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../junit/tests/projects/choices");
+
+#[test]
+fn tests_that_rely_on_an_open_choice_are_found_with_the_place_that_asks_and_nondex_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(CHOICES), folder.path());
+    let ran = unflake(folder.path(), &["detect", "--flake-rate", "0.9"]);
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "{stderr}");
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let expected = [
+        ("listsFieldsAsDeclared", "java.lang.Class.getDeclaredFields", "com.acme.Receipt.columns"),
+        (
+            "listsItemsInTheOrderOfTheMap",
+            "java.util.HashMap$KeySet.iterator",
+            "com.acme.Receipt.text",
+        ),
+    ];
+    assert_eq!(findings.len(), expected.len(), "{findings:?}");
+    for (name, api, place) in expected {
+        let test = format!("com.acme.ReceiptTest#{name}");
+        let finding = findings.iter().find(|it| it["test"] == test.as_str()).unwrap();
+        assert_eq!((&finding["verdict"], &finding["confirmed"]), (&json!("id"), &json!(true)));
+        let choices = finding["choices"].as_array().unwrap();
+        assert_eq!((choices.len(), &choices[0]["asks"]), (1, &json!(api)));
+        let at = choices[0]["where"].as_str().unwrap();
+        assert!(at.starts_with(&format!("{place}(Receipt.java:")), "{at}");
+        let line = choices[0]["test"].as_str().unwrap();
+        assert!(line.starts_with(&format!("com.acme.ReceiptTest.{name}(")), "{line}");
+        let cold = json!({"as_predicted": 3, "tries": 3});
+        assert_eq!(finding["evidence"]["cold"], cold);
+        let command = finding["reproduce"][0].as_str().unwrap();
+        assert!(command.starts_with("mvn edu.illinois:nondex-maven-plugin:"), "{command}");
+        assert!(command.contains(&test) && command.contains("-DnondexMode=ONE"), "{command}");
+    }
+    assert!(!folder.path().join(".nondex").exists());
+}

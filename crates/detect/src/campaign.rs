@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::{join_all, try_join, try_join_all};
+use futures_util::future::{join_all, try_join_all};
 use futures_util::stream;
 use unflake_model::{
     Cause, Confidence, Dependencies, Environment, Evidence, Finding, Order, OutcomeChange,
@@ -33,6 +33,7 @@ use unflake_stats::plan::{rate_detectable, runs_needed};
 use unflake_stats::rate::Rate;
 
 use crate::cause::causes;
+use crate::choices;
 use crate::explain::{ALONE_CONFIRMED, Depth, explain};
 use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
@@ -311,9 +312,8 @@ impl Campaign {
                 .filter(|test| !self.lab.ledger().has_failed(*test))
                 .filter(|test| self.other_findings.iter().all(|finding| finding.test != *test))
                 .collect();
-            let confirm = |test| confirm_id(self.lab.part(Urgency::Investigate), test, environment);
-            let findings = join_all(new.into_iter().map(confirm)).await;
-            self.other_findings.extend(findings.into_iter().flatten());
+            let lab = self.lab.part(Urgency::Investigate);
+            self.other_findings.extend(choices::confirm_all(lab, new, environment).await);
         }
         Ok(())
     }
@@ -381,31 +381,18 @@ async fn confirm_non_idempotent(lab: Lab, test: TestIndex) -> Option<Finding> {
     runs.iter().all(is_so).then(|| finding(&lab, test, Verdict::Nio, Confirmed::Yes))
 }
 
-/// Implementation-dependent, if it fails under these choices every time and else never, alone.
-async fn confirm_id(lab: Lab, test: TestIndex, environment: Environment) -> Option<Finding> {
-    let order = Order::from_distinct([test]);
-    let run = |environment| lab.run_with(order.clone(), environment, Repetition::Once);
-    let ends = |run: &Rc<Run>| run.last().and_then(OutcomeKind::evidence);
-    for _ in 0..ALONE_CONFIRMED {
-        // In turn, because failures come in bursts.
-        let Ok((perturbed, plain)) = try_join(run(environment), run(Environment::Plain)).await
-        else {
-            return Some(finding(&lab, test, Verdict::Id, Confirmed::No));
-        };
-        if (ends(&perturbed), ends(&plain)) != (Some(Evidence::Fail), Some(Evidence::Pass)) {
-            return None;
-        }
-    }
-    Some(finding(&lab, test, Verdict::Id, Confirmed::Yes))
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Confirmed {
+pub(crate) enum Confirmed {
     Yes,
     No,
 }
 
-fn finding(lab: &Lab, test: TestIndex, verdict: Verdict, confirmed: Confirmed) -> Finding {
+pub(crate) fn finding(
+    lab: &Lab,
+    test: TestIndex,
+    verdict: Verdict,
+    confirmed: Confirmed,
+) -> Finding {
     let record = *lab.ledger().of(test);
     // Passing and failing at one and the same rate, a test shows ten of each with at most this
     // probability; see `classify`.

@@ -23,6 +23,7 @@
 pub mod campaign;
 pub mod categorise;
 pub mod cause;
+pub mod choices;
 pub mod classify;
 pub mod explain;
 pub mod hunch;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use unflake_model::Experiment;
+use unflake_model::{Environment, Experiment};
 use unflake_wire::{ToAgent, frame};
 
 use crate::error::StartErrorKind;
@@ -63,7 +63,12 @@ impl Agent {
         let folder = format!("agent-{id}");
         let tmp = workshop.make(&folder).map_err(StartErrorKind::Folder)?;
         let token = token().map_err(StartErrorKind::Folder)?;
-        let line = command(launch, workshop, &token, tmp.into());
+        let mut line = command(launch, workshop, &token, tmp.into());
+        if let (Purpose::Run(experiment), Some(perturbing)) = (&purpose, &launch.perturbing)
+            && experiment.environment != Environment::Plain
+        {
+            line.arguments.splice(0..0, perturbing.flags.iter().cloned());
+        }
         inbox.admit(token, id);
         let slot = inbox.slot();
         let on_exit = move || {

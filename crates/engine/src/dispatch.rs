@@ -9,8 +9,8 @@
 use std::io;
 
 use rustix::process::Signal;
-use unflake_model::{Repetition, TestIndex};
-use unflake_wire::{Run, ToAgent};
+use unflake_model::{Environment, Experiment, Repetition, TestIndex};
+use unflake_wire::{Choices, Run, ToAgent};
 
 use crate::agent::{Agent, Purpose};
 use crate::engine::{Engine, Waiting};
@@ -33,8 +33,11 @@ impl Engine {
                 break;
             }
             let is_cold = self.why_cold().is_some();
+            let is_plain = next.experiment.environment == Environment::Plain;
             let is_ready = |id: &AgentId| self.agents.get(id).is_some_and(Agent::is_ready);
-            let server = self.server.into_iter().chain(self.spares.iter().copied()).find(is_ready);
+            let agents = self.server.into_iter().chain(self.spares.iter().copied());
+            // Those who wait were not started to make choices.
+            let server = agents.filter(|_| is_plain).find(is_ready);
             match (server, is_cold) {
                 (Some(server), _) => {
                     let Some(next) = self.waiting.pop_front() else { break };
@@ -46,7 +49,7 @@ impl Engine {
                     self.begin(server, next)?;
                 }
                 // One is on its way.
-                (None, true) if n_running < self.spares.len() => break,
+                (None, true) if is_plain && n_running < self.spares.len() => break,
                 (None, true) => {
                     let Some(next) = self.waiting.pop_front() else { break };
                     self.begin_cold(next)?;
@@ -121,6 +124,7 @@ impl Engine {
             brief: places(brief),
             watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
             restore: watching.and_then(|watching| watching.restore.clone()),
+            choices: self.choices(&experiment),
         });
         let now = self.clock.now();
         let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };
@@ -142,6 +146,15 @@ impl Engine {
         }
         self.running.insert(ticket, running);
         Ok(())
+    }
+
+    /// The open choices that a run is to make.
+    fn choices(&self, experiment: &Experiment) -> Option<Choices> {
+        let Environment::Perturbed { seed } = experiment.environment else { return None };
+        let seed = (self.launch.perturbing.as_ref()?.seed_of)(seed);
+        let range = self.watching.get(&experiment.run).and_then(|watching| watching.choices);
+        let (first, last) = range.map_or((1, None), |(first, last)| (first, Some(last)));
+        Some(Choices { seed, first, last })
     }
 
     pub(crate) fn spawn(&mut self, purpose: Purpose) -> Result<AgentId, StartErrorKind> {

@@ -202,7 +202,9 @@ impl Engine {
     /// Asks for a run. Does not wait; what becomes of it, [`Engine::next_event`] says.
     pub fn submit(&mut self, experiment: &Experiment) -> Result<(), SubmitError> {
         let run = experiment.run;
-        if let Environment::Perturbed { seed } = experiment.environment {
+        if let Environment::Perturbed { seed } = experiment.environment
+            && self.launch.perturbing.is_none()
+        {
             return Err(SubmitError::Perturbed { run, seed });
         }
         let tests = experiment.repetition.attempts(&experiment.order);

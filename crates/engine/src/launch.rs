@@ -44,6 +44,15 @@ pub struct Limits {
     pub jobs: usize,
 }
 
+/// How open choices are made on purpose ([`unflake_model::Environment::Perturbed`]).
+#[derive(Clone, Debug)]
+pub struct Perturbing {
+    /// What the interpreter is given besides, and before its other flags.
+    pub flags: Vec<OsString>,
+    /// The seed for the one who makes them.
+    pub seed_of: fn(u64) -> u64,
+}
+
 /// Whom to start, and within which limits.
 ///
 /// The command is `program flags… <entry> <socket> <token> runner…`.
@@ -75,4 +84,6 @@ pub struct Launch {
     pub jobs: usize,
     /// Whether the runner always runs the tests of a class together.
     pub keeps_classes: bool,
+    /// How open choices are made on purpose, if they can be. Needs [`Start::Cold`].
+    pub perturbing: Option<Perturbing>,
 }

@@ -51,10 +51,10 @@ pub use engine::Engine;
 pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
 pub use event::{Ending, Event, Failure, Isolation, Watching};
 pub use interrupt::Interrupt;
-pub use launch::{AgentFiles, GRACE, Launch, Limits, Start};
+pub use launch::{AgentFiles, GRACE, Launch, Limits, Perturbing, Start};
 pub use roster::SetAside;
 pub use unflake_wire::{
-    Change, Collected, CollectedTest, CollectionError, Level, NotRestored, Refused, Restore,
-    Restored,
+    Change, Chosen, Collected, CollectedTest, CollectionError, Level, NotRestored, Refused,
+    Restore, Restored,
 };
 pub use workshop::{PrivateFolder, private_folder};

@@ -340,6 +340,7 @@ impl Prepared {
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
             keeps_classes: true,
+            perturbing: None,
         }
     }
 }

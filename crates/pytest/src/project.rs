@@ -66,6 +66,7 @@ impl Project {
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
             keeps_classes: false,
+            perturbing: None,
         }
     }
 }

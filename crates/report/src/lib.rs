@@ -49,7 +49,8 @@ mod words;
 
 pub use page::{Colour, Layout};
 pub use view::{
-    Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, Study, View,
+    Choice, Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, Study,
+    View,
 };
 pub use visible::visible;
 pub use warning::{NotCollected, Warning};

@@ -118,6 +118,24 @@ pub struct Exhibit {
     pub failure: Option<Failure>,
     /// Where the tests share state, as far as that is known.
     pub state: Vec<State>,
+    /// Which open choices it depends on, as far as that is known: one, or the first and the last
+    /// of several that matter together.
+    pub choices: Vec<Choice>,
+}
+
+/// A choice that the language leaves open, such as the order of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What of the language is asked: `java.util.HashMap$KeySet.iterator`.
+    pub api: String,
+    /// Who asks: `com.acme.Receipt.text(Receipt.java:28)`.
+    pub place: String,
+    /// The line of the test that led there, if that is another place.
+    pub test: Option<String>,
+    /// Its number among all choices of the run, from 1.
+    pub number: u64,
+    /// How many there were.
+    pub n: u64,
 }
 
 /// What came of trying the printed commands.

@@ -15,8 +15,8 @@ pub mod frame;
 mod message;
 
 pub use message::{
-    Change, Collected, CollectedTest, CollectionError, End, Ended, FromAgent, Hello, Level,
-    NotRestored, Phase, Refused, Restore, Restored, Role, Run, ToAgent,
+    Change, Choices, Chosen, Collected, CollectedTest, CollectionError, End, Ended, FromAgent,
+    Hello, Level, NotRestored, Phase, Refused, Restore, Restored, Role, Run, ToAgent,
 };
 
 /// Versions of the protocol, named by what they added.

@@ -55,10 +55,11 @@ fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
             show(&found, format, shape)?;
             Ok(code(&found))
         }
-        Subject::Java(Built { project, modules }) => {
+        Subject::Java(Built { project, modules, nondex }) => {
+            let nondex = nondex.as_ref();
             let mut found = Vec::new();
             for prepared in in_question(&task.request.question, modules)? {
-                let study = look(&JavaModule { project, prepared })?;
+                let study = look(&JavaModule { project, prepared, nondex })?;
                 found.push((prepared.module.name.clone(), study));
             }
             show_modules(&found, format, shape)?;

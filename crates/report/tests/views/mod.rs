@@ -135,6 +135,7 @@ impl Case {
             cold_confirmed: None,
             failure: (0 < tally.failures).then_some(failure),
             state: Vec::new(),
+            choices: Vec::new(),
         });
         self.exhibits.last_mut().expect("just pushed")
     }
