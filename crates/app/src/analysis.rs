@@ -2,18 +2,22 @@
 
 use std::rc::Rc;
 
-use unflake_detect::Inquiry;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
 use unflake_detect::choices;
 use unflake_detect::explain::{Depth, explain};
-use unflake_model::{Budget, Cause, Finding, Order, OutcomeChange, Suite, TestIndex, Verdict};
+use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
+use unflake_detect::{Inquiry, Lab};
+use unflake_model::{
+    Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Verdict,
+};
 use unflake_report::Ended;
+use unflake_stats::plan::rate_detectable;
 
 use crate::begin::Comparison;
 use crate::drive::{Finish, Watcher, World, drive};
 use crate::recall::Recall;
-use crate::study::Request;
+use crate::study::{Question, Request};
 
 /// How often the original order is run while something fails in it.
 const SET_UP_TRIES: u32 = 3;
@@ -58,12 +62,58 @@ impl Analysis<'_> {
             let ended = if is_short { Ended::OutOfBudget } else { Ended::Confident };
             return (Found { ended, ..finding.into() }, finish);
         }
+        if let Question::Rounds(configuration, rounds) = self.request.question {
+            let settings = idflakies::Settings {
+                configuration,
+                rounds,
+                failing_original: FailingOriginal::Compare,
+                ..idflakies::Settings::of_the_study(seed)
+            };
+            let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));
+            return drive(inquiry, world, recall, watcher);
+        }
         let tries = SET_UP_TRIES;
         let perturbed_runs = self.n_perturbed;
         let settings = campaign::Settings { seed, tries, depth, perturbed_runs, flake_rate_min };
         let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
         let (report, finish) = drive(inquiry, world, recall, watcher);
         (report.into(), finish)
+    }
+}
+
+/// What rounds of one kind of order show, as iDFlakies makes them.
+async fn in_rounds(lab: Lab, settings: idflakies::Settings) -> Found {
+    let (rounds, confidence) = (settings.rounds, lab.budget().confidence());
+    let report = idflakies(lab.clone(), settings).await;
+    let finding = |(test, (class, _)): (&TestIndex, &(Class, Vec<u64>))| {
+        let record = *lab.ledger().of(*test);
+        Finding {
+            test: *test,
+            verdict: match class {
+                Class::OrderDependent => Verdict::OdUnknownRole,
+                Class::NonDeterministic => Verdict::NodUndecided,
+            },
+            confirmed: true,
+            confidence: None,
+            tally: record.tally,
+            passed_in: record.passed_in,
+            failed_in: record.failed_in,
+            dependencies: Dependencies::default(),
+            is_complete: true,
+            contrast: None,
+            questions: 0,
+            spent: Spent::default(),
+        }
+    };
+    let findings: Vec<Finding> = report.flaky.iter().map(finding).collect();
+    Found {
+        causes: causes(&findings),
+        findings,
+        changes: lab.ledger().changes().collect(),
+        set_up_failing: report.failing.iter().copied().collect(),
+        n_orders: rounds,
+        flake_rate_detectable: rate_detectable(rounds, confidence),
+        ended: if report.is_short { Ended::OutOfBudget } else { Ended::Confident },
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use unflake_detect::explain::Depth;
+use unflake_detect::idflakies::Configuration;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
 use unflake_model::{Budget, Suite, TestId, TestIndex};
 use unflake_report::{Ended, NotCollected, Origin, Study, Warning};
@@ -28,6 +29,8 @@ use crate::world::{EngineWorld, Stopped, WorldError};
 pub enum Question {
     /// Which tests are flaky?
     Suite,
+    /// Which come out otherwise in rounds of one kind of order, as iDFlakies asks?
+    Rounds(Configuration, u64),
     /// What about this one?
     Test(TestId),
 }
@@ -110,6 +113,10 @@ pub(crate) fn look(
 ) -> Result<Looked, StudyError> {
     let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
     let place = Place { project, limits, interrupt, is_late: is_late.as_deref() };
+    if let Question::Rounds(..) = request.question {
+        // What is counted is rounds; nothing else is run.
+        return study_in(&place, request, Comparison::IfDenied, progress);
+    }
     if matches!(request.question, Question::Suite) {
         return study_in(&place, request, Comparison::First, progress);
     }
@@ -179,6 +186,7 @@ fn study_in(
     let n_perturbed = project.n_perturbed();
     let analysis = Analysis { request, budget, comparison, suite: &suite, target, n_perturbed };
     let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
+    let seen = logbook.seen(&suite);
     let Logbook { records, standing, mut recorder, .. } = logbook;
     let error = world.take_error();
     warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
@@ -186,7 +194,8 @@ fn study_in(
     let ended = how_it_ended(finish, found.ended, is_late);
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let trial = Trial { suite: &suite, found: &found, records: &records, runner, n_perturbed };
+    let trial =
+        Trial { suite: &suite, found: &found, records: &records, seen, runner, n_perturbed };
     let (exhibits, not_tried) = trial.exhibits(&mut world);
     warnings.extend(not_tried);
     let is_quick = comparison == Comparison::IfDenied;
@@ -252,6 +261,7 @@ impl Request {
     fn in_full(&self) -> String {
         let what = match &self.question {
             Question::Suite => "detect".to_owned(),
+            Question::Rounds(kind, n) => format!("{n} rounds of {kind:?}"),
             Question::Test(id) => format!("why {id}"),
         };
         let (depth, seed) = (self.depth, self.seed);

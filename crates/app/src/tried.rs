@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use unflake_model::{Finding, Suite, TestIndex};
-use unflake_report::{Confirmation, Ended, Exhibit, Record, State, Warning};
+use unflake_report::{Confirmation, Ended, Exhibit, Record, Seen, State, Warning};
 
 use crate::analysis::Found;
 use crate::choice::{Decided, decided};
@@ -12,11 +12,12 @@ use crate::state::shared_state;
 use crate::world::{EngineWorld, Stopped};
 
 /// What was found, and with what it is tried.
-#[derive(Clone, Copy)]
 pub(crate) struct Trial<'a> {
     pub(crate) suite: &'a Suite,
     pub(crate) found: &'a Found,
     pub(crate) records: &'a [Record],
+    /// How tests ended in the original order, and in another.
+    pub(crate) seen: BTreeMap<TestIndex, (Seen, Seen)>,
     pub(crate) runner: &'a dyn PlainRunner,
     /// Seeds of open choices that were tried.
     pub(crate) n_perturbed: u64,
@@ -38,7 +39,7 @@ struct Tried {
 
 impl Trial<'_> {
     /// Tries everything, and puts it together; with what stood in the way, each once.
-    pub(crate) fn exhibits(self, world: &mut EngineWorld) -> (Vec<Exhibit>, Vec<Warning>) {
+    pub(crate) fn exhibits(&self, world: &mut EngineWorld) -> (Vec<Exhibit>, Vec<Warning>) {
         let mut tried = self.try_findings(world);
         self.try_choices(world, &mut tried);
         let exhibits = self.found.findings.iter().map(|it| self.exhibit(it, &mut tried)).collect();
@@ -51,8 +52,8 @@ impl Trial<'_> {
 
     /// Tries what was found with the plain runner, and looks for the state behind each dependency:
     /// both at once, because the plain runner has processes of its own.
-    fn try_findings(self, world: &mut EngineWorld) -> Tried {
-        let Self { suite, found, runner, .. } = self;
+    fn try_findings(&self, world: &mut EngineWorld) -> Tried {
+        let &Self { suite, found, runner, .. } = self;
         if found.ended == Ended::Interrupted {
             // Who has pressed Ctrl-C does not want to wait for more runs.
             return Tried::default();
@@ -68,8 +69,8 @@ impl Trial<'_> {
     }
 
     /// Looks for the open choices behind findings, and tries those with the plain runner.
-    fn try_choices(self, world: &mut EngineWorld, tried: &mut Tried) {
-        let Self { suite, found, runner, n_perturbed, .. } = self;
+    fn try_choices(&self, world: &mut EngineWorld, tried: &mut Tried) {
+        let &Self { suite, found, runner, n_perturbed, .. } = self;
         if found.ended != Ended::Confident {
             return;
         }
@@ -92,8 +93,8 @@ impl Trial<'_> {
         }
     }
 
-    fn exhibit(self, finding: &Finding, tried: &mut Tried) -> Exhibit {
-        let Self { suite, found, records, runner, .. } = self;
+    fn exhibit(&self, finding: &Finding, tried: &mut Tried) -> Exhibit {
+        let &Self { suite, found, records, runner, .. } = self;
         let test = finding.test;
         let place = found.findings.iter().position(|it| it.test == test).unwrap_or_default();
         let plain =
@@ -109,6 +110,7 @@ impl Trial<'_> {
             failure: failures.first().map(|attempt| attempt.failure.clone()),
             state: tried.states.get_mut(place).map(std::mem::take).unwrap_or_default(),
             choices: decided.map(|decided| decided.choices).unwrap_or_default(),
+            seen: self.seen.get(&test).cloned(),
             finding: finding.clone(),
         }
     }

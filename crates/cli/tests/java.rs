@@ -110,3 +110,34 @@ fn tests_that_rely_on_an_open_choice_are_found_with_the_place_that_asks_and_nond
     }
     assert!(!folder.path().join(".nondex").exists());
 }
+
+#[test]
+fn rounds_of_one_kind_of_order_give_the_list_of_idflakies_which_why_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let old = ["--", "-pl", "old", "-am"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["detect", "--strategy", "reverse-class-method", "--format", "idflakies"]);
+    let ran = command.arg("--no-store").args(old).current_dir(folder.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
+    let list: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let tests = list["dts"].as_array().unwrap();
+    let fixed = tests.iter().find(|it| it["name"] == "com.acme.FixedOrderTest.b").unwrap();
+    assert_eq!(fixed["type"], "OD");
+    assert_eq!(fixed["intended"]["result"], "PASS");
+    assert_eq!(fixed["revealed"]["result"], "FAILURE");
+    let last = |run: &Value| run["order"].as_array().unwrap().last().cloned();
+    assert_eq!(last(&fixed["revealed"]), Some(json!("com.acme.FixedOrderTest.b")));
+    let before = fixed["intended"]["order"].as_array().unwrap();
+    assert!(before.contains(&json!("com.acme.FixedOrderTest.a")));
+
+    let only = json!({"dts": [fixed]});
+    fs::write(folder.path().join("flaky-lists.json"), only.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["why", "flaky-lists.json", "--no-store", "--json"]).args(old);
+    let ran = command.current_dir(folder.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(report["findings"][0]["test"], "com.acme.FixedOrderTest#b");
+    assert_eq!(report["findings"][0]["verdict"], "od-brittle");
+}

@@ -32,6 +32,7 @@
 //! sequence of findings in `ranking`.
 
 pub mod dirt;
+pub mod idflakies;
 pub mod json;
 pub mod junit;
 pub mod markdown;
@@ -49,8 +50,8 @@ mod words;
 
 pub use page::{Colour, Layout};
 pub use view::{
-    Choice, Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, Study,
-    View,
+    Choice, Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, Seen, State,
+    Study, View,
 };
 pub use visible::visible;
 pub use warning::{NotCollected, Warning};

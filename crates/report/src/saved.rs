@@ -309,6 +309,8 @@ impl SavedExhibit {
             failure: self.failure.map(|(message, text)| Failure { message, text }),
             state: self.state.into_iter().map(SavedState::restore).collect(),
             choices: self.choices.into_iter().map(SavedChoice::restore).collect(),
+            // Orders are on record with their runs.
+            seen: None,
         })
     }
 }

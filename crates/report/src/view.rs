@@ -121,6 +121,19 @@ pub struct Exhibit {
     /// Which open choices it depends on, as far as that is known: one, or the first and the last
     /// of several that matter together.
     pub choices: Vec<Choice>,
+    /// How it ended in the original order, and an order in which it ended otherwise.
+    pub seen: Option<(Seen, Seen)>,
+}
+
+/// How a test ended in an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// How.
+    pub outcome: OutcomeKind,
+    /// The order, up to the test.
+    pub order: Vec<TestIndex>,
+    /// In which run.
+    pub run: RunId,
 }
 
 /// A choice that the language leaves open, such as the order of a set.
