@@ -58,6 +58,25 @@ fn a_victim_is_explained_and_maven_shows_it() {
 }
 
 #[test]
+fn a_missing_java_and_a_missing_maven_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("pom.xml"), "<project/>").unwrap();
+    let said = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+        command.args(["detect", "--no-store"]).env(name, "/nowhere").current_dir(folder.path());
+        let ran = command.output().unwrap();
+        assert_eq!(ran.status.code(), Some(3));
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let java = said("JAVA_HOME");
+    assert!(java.contains("error: Maven does not find a Java: "), "{java}");
+    assert!(java.contains("hint: install a Java development kit"), "{java}");
+    let maven = said("PATH");
+    assert!(maven.contains("error: cannot run `mvn`: "), "{maven}");
+    assert!(maven.contains("hint: install Maven, or put its wrapper `mvnw` there"), "{maven}");
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("build.gradle"), "").unwrap();
