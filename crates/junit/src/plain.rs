@@ -190,10 +190,13 @@ impl Plain<'_> {
         let folder = &self.prepared.module.folder;
         let inner = folder.strip_prefix(&self.project.maven.folder).unwrap_or(folder);
         let inner = if inner.as_os_str().is_empty() { ".".into() } else { inner.to_string_lossy() };
+        let options = &self.project.maven.options;
+        let is_named = options.windows(2).any(|pair| pair[0] == "-pl" && pair[1] == *inner);
+        let mut words = if is_named { Vec::new() } else { vec!["-pl", &*inner] };
+        words.extend(Some("-am").filter(|word| !options.iter().any(|option| option == word)));
         // The second has had another name before Surefire 3.
-        ["-pl", &inner, "-am", "-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false"]
-            .map(str::to_owned)
-            .into()
+        words.extend(["-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false"]);
+        words.into_iter().map(str::to_owned).collect()
     }
 
     fn run(
