@@ -51,10 +51,9 @@ def parse_args() -> argparse.Namespace:
 
 
 def build_ours() -> pathlib.Path:
-    command = ["cargo", "build", "--release", "-p", "unflake-junit", "--example", "rounds"]
-    subprocess.run(command, cwd=str(ROOT), check=True)
+    subprocess.run(["cargo", "build", "--release", "-p", "unflake"], cwd=str(ROOT), check=True)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return target / "release" / "examples" / "rounds"
+    return target.resolve() / "release" / "unflake"
 
 
 def compare(
@@ -91,20 +90,24 @@ def run_ours(
     amount: Tuple[int, int],
 ) -> Answer:
     rounds, jobs = amount
-    words: List[str] = [str(program), *map(str, folders), str(rounds), SEED, str(jobs)]
-    options = [] if module == "." else ["-pl", module, "-am"]
-    done = subprocess.run(words + options, stdout=subprocess.PIPE, check=True)
-    for line in done.stdout.decode().splitlines():
-        said = json.loads(line)
-        if said["module"] == module:
-            seconds = said["rounds_s"] + said["verify_s"]
-            return Answer(said["runs"], seconds, named(said["od"]), named(said["nod"]))
-    raise RuntimeError(f"module `{module}` was not run")
-
-
-def named(tests: List[str]) -> Set[str]:
-    """As iDFlakies spells them."""
-    return {test.replace("#", ".") for test in tests}
+    folder, cache = folders
+    words: List[str] = [str(program), "detect", "--strategy", "random-class-method"]
+    words += ["--rounds", str(rounds), "--seed", SEED, "--jobs", str(jobs)]
+    words += ["--no-store", "--json"]
+    words += [] if module == "." else ["--", "-pl", module, "-am"]
+    done = subprocess.run(
+        words, cwd=str(folder), env={**os.environ, "XDG_CACHE_HOME": str(cache.resolve())},
+        stdout=subprocess.PIPE, check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"`{' '.join(words)}` ended with {done.returncode}")
+    said = json.loads(done.stdout)
+    # Without Maven's build, as theirs is; with collecting the tests and the original order.
+    summary = said["summary"]
+    kinds = {"od": set(), "nod": set()}
+    for finding in said["findings"]:
+        kinds[finding["verdict"]].add(finding["test"].replace("#", "."))
+    return Answer(summary["cost"]["runs"], summary["wall_seconds"], kinds["od"], kinds["nod"])
 
 
 def row(name: str, rounds: int, answer: Answer, their_rate: float) -> None:

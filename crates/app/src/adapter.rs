@@ -13,6 +13,10 @@ use crate::plain::PythonRunner;
 /// How much longer than our own runs a plain one may take.
 const PATIENCE: u32 = 3;
 
+/// Runs of all tests of a Python project under open choices: a test that fails under every other
+/// seed, as two elements of a set give it, is seen both to pass and to fail in 15 of 16 suites.
+const N_PERTURBED: u64 = 5;
+
 /// A project, or a part of one that has its own tests.
 pub trait Adapter: Sync {
     /// How the engine is to start the agent.
@@ -20,6 +24,11 @@ pub trait Adapter: Sync {
 
     /// The project's own runner.
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a>;
+
+    /// How many runs are made under perturbed choices; none where they cannot be perturbed.
+    fn n_perturbed(&self) -> u64 {
+        0
+    }
 
     /// How the tests are called: what must be the same for two campaigns to be one.
     fn call(&self) -> Call;
@@ -68,6 +77,10 @@ impl Adapter for Project {
 
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {
         Box::new(PythonRunner::new(self, around))
+    }
+
+    fn n_perturbed(&self) -> u64 {
+        N_PERTURBED
     }
 
     fn call(&self) -> Call {

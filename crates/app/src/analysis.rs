@@ -2,24 +2,25 @@
 
 use std::rc::Rc;
 
-use unflake_detect::Inquiry;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
+use unflake_detect::choices;
 use unflake_detect::explain::{Depth, explain};
-use unflake_model::{Budget, Cause, Finding, Order, OutcomeChange, Suite, TestIndex};
+use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
+use unflake_detect::{Inquiry, Lab};
+use unflake_model::{
+    Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Verdict,
+};
 use unflake_report::Ended;
+use unflake_stats::plan::rate_detectable;
 
 use crate::begin::Comparison;
 use crate::drive::{Finish, Watcher, World, drive};
 use crate::recall::Recall;
-use crate::study::Request;
+use crate::study::{Question, Request};
 
 /// How often the original order is run while something fails in it.
 const SET_UP_TRIES: u32 = 3;
-
-/// Runs of all tests under open choices: a test that fails under every other seed, as two elements
-/// of a set give it, is seen both to pass and to fail in 15 of 16 suites.
-const PERTURBED_RUNS: u64 = 5;
 
 /// What is asked.
 pub(crate) struct Analysis<'a> {
@@ -29,8 +30,8 @@ pub(crate) struct Analysis<'a> {
     pub(crate) suite: &'a Rc<Suite>,
     /// The test in question; all of them if there is none.
     pub(crate) target: Option<TestIndex>,
-    /// Whether open choices can be made otherwise.
-    pub(crate) can_perturb: bool,
+    /// How many runs are made under perturbed choices.
+    pub(crate) n_perturbed: u64,
 }
 
 impl Analysis<'_> {
@@ -44,24 +45,76 @@ impl Analysis<'_> {
         let suite = Rc::clone(self.suite);
         if let Some(test) = self.target {
             let has_first = self.comparison == Comparison::First;
+            let n_perturbed = self.n_perturbed;
             let inquiry = Inquiry::new(suite, self.budget, |lab| async move {
                 if has_first {
                     // It is evidence too, and was made already.
                     let _ = lab.run(Order::original(lab.suite())).await;
                 }
-                explain(lab, test, depth).await
+                let finding = explain(lab.clone(), test, depth).await;
+                if finding.verdict != Verdict::NotFlaky {
+                    return finding;
+                }
+                choices::seek(lab, test, n_perturbed).await.unwrap_or(finding)
             });
             let (finding, finish) = drive(inquiry, world, recall, watcher);
             let is_short = depth != Depth::Kind && !finding.is_complete;
             let ended = if is_short { Ended::OutOfBudget } else { Ended::Confident };
             return (Found { ended, ..finding.into() }, finish);
         }
+        if let Question::Rounds(configuration, rounds) = self.request.question {
+            let settings = idflakies::Settings {
+                configuration,
+                rounds,
+                failing_original: FailingOriginal::Compare,
+                ..idflakies::Settings::of_the_study(seed)
+            };
+            let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));
+            return drive(inquiry, world, recall, watcher);
+        }
         let tries = SET_UP_TRIES;
-        let perturbed_runs = if self.can_perturb { PERTURBED_RUNS } else { 0 };
+        let perturbed_runs = self.n_perturbed;
         let settings = campaign::Settings { seed, tries, depth, perturbed_runs, flake_rate_min };
         let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
         let (report, finish) = drive(inquiry, world, recall, watcher);
         (report.into(), finish)
+    }
+}
+
+/// What rounds of one kind of order show, as iDFlakies makes them.
+async fn in_rounds(lab: Lab, settings: idflakies::Settings) -> Found {
+    let (rounds, confidence) = (settings.rounds, lab.budget().confidence());
+    let report = idflakies(lab.clone(), settings).await;
+    let finding = |(test, (class, _)): (&TestIndex, &(Class, Vec<u64>))| {
+        let record = *lab.ledger().of(*test);
+        Finding {
+            test: *test,
+            verdict: match class {
+                Class::OrderDependent => Verdict::OdUnknownRole,
+                Class::NonDeterministic => Verdict::NodUndecided,
+            },
+            confirmed: true,
+            confidence: None,
+            tally: record.tally,
+            passed_in: record.passed_in,
+            failed_in: record.failed_in,
+            dependencies: Dependencies::default(),
+            is_complete: true,
+            contrast: None,
+            fails_under: None,
+            questions: 0,
+            spent: Spent::default(),
+        }
+    };
+    let findings: Vec<Finding> = report.flaky.iter().map(finding).collect();
+    Found {
+        causes: causes(&findings),
+        findings,
+        changes: lab.ledger().changes().collect(),
+        set_up_failing: report.failing.iter().copied().collect(),
+        n_orders: rounds,
+        flake_rate_detectable: rate_detectable(rounds, confidence),
+        ended: if report.is_short { Ended::OutOfBudget } else { Ended::Confident },
     }
 }
 

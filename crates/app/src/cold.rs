@@ -52,8 +52,19 @@ pub trait PlainRunner: Sync {
     /// The command a user can paste to do the same, if the test can be named in one.
     fn command_twice(&self, test: &TestId) -> Option<String>;
 
-    /// The same runner under other circumstances, as far as they are decided when it starts.
-    fn under(&self, _: Environment) -> Option<Box<dyn PlainRunner + '_>> {
+    /// Runs these tests under other circumstances, as far as they can be given to it; how each
+    /// ended. `None` if they cannot.
+    fn run_perturbed(
+        &self,
+        _tests: &[&TestId],
+        _environment: Environment,
+        _took: Duration,
+    ) -> Result<Option<BTreeMap<TestId, OutcomeKind>>, String> {
+        Ok(None)
+    }
+
+    /// The command a user can paste to do the same, if there is one.
+    fn command_perturbed(&self, _test: &TestId, _environment: Environment) -> Option<String> {
         None
     }
 }
@@ -93,8 +104,8 @@ pub fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> V
         return runner.command_twice(suite.id(finding.test)).into_iter().collect();
     }
     if let Some(environment) = finding.fails_under {
-        let under = runner.under(environment);
-        return under.and_then(|it| it.command(&[suite.id(finding.test)])).into_iter().collect();
+        let command = runner.command_perturbed(suite.id(finding.test), environment);
+        return command.into_iter().collect();
     }
     let command = |r: Reproduction| runner.command(&ids(suite, &r.prefix, finding.test));
     reproductions(finding).into_iter().take(COMMANDS_MAX).filter_map(command).collect()
@@ -110,9 +121,6 @@ pub fn confirm(
 ) -> Result<Option<Confirmation>, String> {
     if finding.verdict == Verdict::Nio {
         return confirm_twice(suite, finding, runner).map(Some);
-    }
-    if let Some(environment) = finding.fails_under {
-        return runner.under(environment).map(|it| confirm_under(suite, finding, &*it)).transpose();
     }
     if !finding.verdict.is_order_dependent() {
         return Ok(None);
@@ -139,6 +147,29 @@ pub fn confirm(
     Ok((0 < confirmation.tries).then_some(confirmation))
 }
 
+/// Tries tests that fail under the same circumstances, all at once: to start a build for each would
+/// take longer than to find them. Says nothing where the plain runner cannot be given these.
+pub fn confirm_perturbed(
+    suite: &Suite,
+    tests: &[TestIndex],
+    environment: Environment,
+    runner: &dyn PlainRunner,
+) -> Result<BTreeMap<TestIndex, Confirmation>, String> {
+    let ids: Vec<&TestId> = tests.iter().map(|test| suite.id(*test)).collect();
+    let took = tests.iter().map(|test| suite.duration(*test)).sum();
+    let mut confirmed: BTreeMap<TestIndex, Confirmation> = BTreeMap::new();
+    for _ in 0..TRIES {
+        let Some(ended) = runner.run_perturbed(&ids, environment, took)? else { break };
+        for test in tests {
+            let evidence = ended.get(suite.id(*test)).and_then(|kind| kind.evidence());
+            let confirmation = confirmed.entry(*test).or_default();
+            confirmation.tries += 1;
+            confirmation.as_predicted += u32::from(evidence == Some(Evidence::Fail));
+        }
+    }
+    Ok(confirmed)
+}
+
 /// Whether the plain runner shows what it should.
 fn shows(
     suite: &Suite,
@@ -161,20 +192,6 @@ pub fn is_denied(suite: &Suite, exhibit: &Exhibit, runner: &dyn PlainRunner) -> 
         return shows(suite, finding.test, &alone, runner) == Ok(false);
     }
     exhibit.cold_confirmed.is_some_and(|cold| cold.as_predicted < cold.tries)
-}
-
-/// Tries a test alone, where it should fail.
-fn confirm_under(
-    suite: &Suite,
-    finding: &Finding,
-    runner: &dyn PlainRunner,
-) -> Result<Confirmation, String> {
-    let alone = Reproduction { prefix: Vec::new(), expected: Evidence::Fail };
-    let mut confirmation = Confirmation { as_predicted: 0, tries: TRIES };
-    for _ in 0..TRIES {
-        confirmation.as_predicted += u32::from(shows(suite, finding.test, &alone, runner)?);
-    }
-    Ok(confirmation)
 }
 
 /// Tries a test twice in one process.

@@ -189,7 +189,7 @@ impl Pass {
     fn submit(&self, experiment: &Experiment, engine: &mut Engine) -> Result<(), SubmitError> {
         engine.submit(experiment)?;
         let kinds = self.kinds.clone();
-        engine.watch(experiment.run, Some(Watching { kinds, restore: None }));
+        engine.watch(experiment.run, Some(Watching { kinds, ..Watching::default() }));
         Ok(())
     }
 
@@ -226,6 +226,7 @@ impl Pass {
                     | Event::TestStarted { .. }
                     | Event::Restored { .. }
                     | Event::Perturbed { .. }
+                    | Event::Chosen { .. }
                     | Event::AgentDied { .. },
                 ) => {}
                 Err(error) => {

@@ -18,9 +18,9 @@ use unflake_model::{
     CleanersOf, Dependencies, Environment, Evidence, Experiment, Finding, Group, Order,
     OutcomeKind, Repetition, RunId, Suite, TestIndex, Verdict,
 };
-use unflake_report::State;
+use unflake_report::{Confirmation, Exhibit, State};
 
-use crate::cold::PlainRunner;
+use crate::cold::{self, PlainRunner};
 use crate::world::EngineWorld;
 
 /// The kind of state under which a file is named.
@@ -55,9 +55,22 @@ impl<'a> Imports<'a> {
         Self { world, suite, runner, files, known: Vec::new(), n_tried: 0 }
     }
 
+    /// Tells a finding that the plain runner denies as that runner sees it, where files explain it.
+    pub(crate) fn tell_anew(&mut self, exhibit: &mut Exhibit) {
+        if exhibit.cold_confirmed.is_some_and(Confirmation::is_complete) {
+            return;
+        }
+        if let Some((finding, state)) = self.told_anew(&exhibit.finding) {
+            exhibit.cold_confirmed =
+                cold::confirm(self.suite, &finding, self.runner).ok().flatten();
+            exhibit.reproduce = cold::commands(self.suite, &finding, self.runner);
+            (exhibit.finding, exhibit.state) = (finding, state);
+        }
+    }
+
     /// The finding as the plain runner sees it, and the files behind it; `None` if it is not about
     /// files, or that could not be found out.
-    pub(crate) fn told_anew(&mut self, finding: &Finding) -> Option<(Finding, Vec<State>)> {
+    fn told_anew(&mut self, finding: &Finding) -> Option<(Finding, Vec<State>)> {
         let fails_alone = matches!(finding.verdict, Verdict::OdBrittle | Verdict::AlwaysFailing);
         if !fails_alone || self.n_tried == TRIED_MAX {
             return None;

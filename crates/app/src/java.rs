@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use unflake_engine::{Interrupt, Launch, Limits};
-use unflake_junit::{Plain, PlainEnding, PlainRun, Prepared, Project};
-use unflake_model::{OutcomeKind, TestId};
+use unflake_junit::{NonDex, Plain, PlainEnding, PlainRun, Prepared, Project, Said};
+use unflake_model::{Environment, OutcomeKind, TestId};
 
 use crate::adapter::{Adapter, Around, Call};
 use crate::causes::with_causes;
@@ -18,6 +18,10 @@ use crate::cold::PlainRunner;
 /// What Maven is granted anyway: it builds first.
 const GRANTED: Duration = Duration::from_mins(2);
 
+/// Runs under perturbed choices. One finds a test that relies on the order of two things with
+/// probability one half, and of more things with more.
+const N_PERTURBED: u64 = 5;
+
 /// A module whose tests are known.
 #[derive(Clone, Copy, Debug)]
 pub struct JavaModule<'a> {
@@ -25,16 +29,23 @@ pub struct JavaModule<'a> {
     pub project: &'a Project,
     /// The module.
     pub prepared: &'a Prepared,
+    /// Who makes open choices on purpose, if anybody does.
+    pub nondex: Option<&'a NonDex>,
 }
 
 impl Adapter for JavaModule<'_> {
     fn launch(&self, limits: &Limits) -> Launch {
-        self.prepared.launch(unflake_junit::Limits {
+        let launch = self.prepared.launch(unflake_junit::Limits {
             start_timeout: limits.start_timeout,
             test_timeout: limits.test_timeout,
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
-        })
+        });
+        Launch { perturbing: self.nondex.map(NonDex::perturbing), ..launch }
+    }
+
+    fn n_perturbed(&self) -> u64 {
+        if self.nondex.is_some() { N_PERTURBED } else { 0 }
     }
 
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {
@@ -45,7 +56,11 @@ impl Adapter for JavaModule<'_> {
         Call {
             folder: self.prepared.module.folder.clone(),
             program: self.project.jdk.home.clone().into(),
-            manner: format!("maven, module {}", self.prepared.module.name),
+            manner: format!(
+                "maven, module {}, {} perturbed",
+                self.prepared.module.name,
+                self.n_perturbed()
+            ),
             options: Vec::new(),
             paths: Vec::new(),
         }
@@ -60,7 +75,7 @@ struct MavenRunner<'a> {
 
 impl MavenRunner<'_> {
     fn plain(&self, took: Duration) -> Plain<'_> {
-        let JavaModule { project, prepared } = self.module;
+        let JavaModule { project, prepared, .. } = self.module;
         Plain { project, prepared, time_max: self.around.time_max(took, GRANTED) }
     }
 
@@ -107,6 +122,26 @@ impl PlainRunner for MavenRunner<'_> {
     fn command_twice(&self, test: &TestId) -> Option<String> {
         Some(self.plain(Duration::ZERO).command(&[test.as_str(), test.as_str()]))
     }
+
+    fn run_perturbed(
+        &self,
+        tests: &[&TestId],
+        environment: Environment,
+        took: Duration,
+    ) -> Result<Option<BTreeMap<TestId, OutcomeKind>>, String> {
+        let Environment::Perturbed { seed, .. } = environment else { return Ok(None) };
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
+        let ran = self.plain(took).run_perturbed(&ids, seed, self.interrupt());
+        let (said, ending) = ran.map_err(|error| with_causes(&error))?;
+        complete(ending)?;
+        Ok(Some(named(&ids, said)))
+    }
+
+    fn command_perturbed(&self, test: &TestId, environment: Environment) -> Option<String> {
+        let Environment::Perturbed { seed, .. } = environment else { return None };
+        Some(self.plain(Duration::ZERO).command_perturbed(&[test.as_str()], seed))
+    }
 }
 
 fn launched(
@@ -119,13 +154,20 @@ fn launched(
 }
 
 fn outcomes(ids: &[&str], run: PlainRun) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
-    let seconds = run.duration.as_secs_f64();
-    match run.ending {
-        PlainEnding::Complete => (),
-        PlainEnding::Died(exit) => return Err(format!("the build failed: {exit}")),
-        PlainEnding::TimedOut => return Err(format!("it was stopped after {seconds:.0} s")),
-        PlainEnding::Interrupted => return Err("it was interrupted".to_owned()),
+    complete(run.ending)?;
+    Ok(named(ids, run.tests))
+}
+
+fn complete(ending: PlainEnding) -> Result<(), String> {
+    match ending {
+        PlainEnding::Complete => Ok(()),
+        PlainEnding::Died(exit) => Err(format!("the build failed: {exit}")),
+        PlainEnding::TimedOut => Err("it took too long, and was stopped".to_owned()),
+        PlainEnding::Interrupted => Err("it was interrupted".to_owned()),
     }
-    let named = ids.iter().zip(run.tests);
-    Ok(named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect())
+}
+
+fn named(ids: &[&str], said: Vec<Said>) -> BTreeMap<TestId, OutcomeKind> {
+    let named = ids.iter().zip(said);
+    named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect()
 }

@@ -1,10 +1,13 @@
 //! What each test did so far: for the record, for the report, and for whoever watches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use unflake_model::random::mix;
-use unflake_model::{Experiment, OutcomeKind, Repetition, RunId, Spent, Suite, Tally};
-use unflake_report::{FailedAttempt, Record};
+use unflake_model::{
+    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Spent, Suite, Tally, TestIndex,
+};
+use unflake_report::{FailedAttempt, Record, Seen};
 
 use crate::drive::{Answer, Source, Watcher};
 use crate::record::Recorder;
@@ -46,6 +49,10 @@ pub(crate) struct Logbook<'p> {
     pub(crate) recorder: Recorder,
     /// Whole orders that were run, by their hashes.
     orders: BTreeSet<u64>,
+    /// The run of the original order, and how each test ended there.
+    original: Option<(RunId, Vec<OutcomeKind>)>,
+    /// Where a test ended otherwise than in the original order for the first time.
+    otherwise: BTreeMap<TestIndex, (RunId, OutcomeKind, Rc<Order>)>,
     progress: &'p mut dyn Progress,
 }
 
@@ -53,7 +60,50 @@ impl<'p> Logbook<'p> {
     pub(crate) fn new(suite: &Suite, recorder: Recorder, progress: &'p mut dyn Progress) -> Self {
         let nothing = Record { tally: Tally::default(), skipped: 0, failures: Vec::new() };
         let records = vec![nothing; suite.n_tests()];
-        Self { records, standing: Standing::default(), recorder, orders: BTreeSet::new(), progress }
+        Self {
+            records,
+            standing: Standing::default(),
+            recorder,
+            orders: BTreeSet::new(),
+            original: None,
+            otherwise: BTreeMap::new(),
+            progress,
+        }
+    }
+
+    /// How tests ended in the original order, and an order in which each ended otherwise.
+    pub(crate) fn seen(&self, suite: &Suite) -> BTreeMap<TestIndex, (Seen, Seen)> {
+        let Some((run, outcomes)) = &self.original else { return BTreeMap::new() };
+        let original = Order::original(suite);
+        let prefix = |order: &Order, test| Some(order.truncated_at(test)?.tests().to_vec());
+        let both = |(test, (other_run, other, order)): (&TestIndex, &(_, _, Rc<Order>))| {
+            let (run, outcome) = (*run, outcomes[test.get()]);
+            let intended = Seen { outcome, order: prefix(&original, *test)?, run };
+            let (run, outcome) = (*other_run, *other);
+            Some((*test, (intended, Seen { outcome, order: prefix(order, *test)?, run })))
+        };
+        self.otherwise.iter().filter_map(both).collect()
+    }
+
+    /// Keeps what a plain run says about the original order, or against it.
+    fn compare(&mut self, run: RunId, experiment: &Experiment, answer: &Answer) {
+        let attempts = &answer.observation.attempts;
+        let kinds = || attempts.iter().map(|attempt| attempt.outcome.kind());
+        let is_original = experiment.order.tests().iter().map(|test| test.get());
+        if self.original.is_none() && is_original.eq(0..self.records.len()) {
+            self.original = Some((run, kinds().collect()));
+        }
+        let Some((_, original)) = &self.original else { return };
+        let mut order = None;
+        for (attempt, kind) in attempts.iter().zip(kinds()) {
+            let before = original[attempt.test.get()].evidence();
+            let is_other = kind.evidence().is_some() && before.is_some();
+            if is_other && kind.evidence() != before {
+                let order = order.get_or_insert_with(|| Rc::new(experiment.order.clone()));
+                let entry = (run, kind, Rc::clone(order));
+                self.otherwise.entry(attempt.test).or_insert(entry);
+            }
+        }
     }
 
     /// Writes down a run that was made just now, and says under which number.
@@ -65,11 +115,13 @@ impl<'p> Logbook<'p> {
         self.recorder.record(experiment, &answer.observation, &failures)
     }
 
-    fn count(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+    fn count(&mut self, run: RunId, experiment: &Experiment, answer: &Answer, source: Source) {
         self.standing.n_runs += 1;
-        if experiment.repetition != Repetition::Once {
+        let is_plain = experiment.environment == Environment::Plain;
+        if experiment.repetition != Repetition::Once || !is_plain {
             return;
         }
+        self.compare(run, experiment, answer);
         let tests = experiment.order.tests();
         let hash = tests.iter().fold(0, |hash, test| mix(hash ^ test.get() as u64));
         let is_new = tests.len() == self.records.len() && self.orders.insert(hash);
@@ -105,7 +157,7 @@ impl Watcher for Logbook<'_> {
         };
         self.recorder.renumber(experiment.run, number);
         self.keep_failures(number, answer);
-        self.count(experiment, answer, source);
+        self.count(number, experiment, answer, source);
         self.progress.ran(self.standing);
     }
 }

@@ -104,12 +104,29 @@ impl PlainRunner for PythonRunner<'_> {
         plain.can_name(test.as_str()).then(|| plain.command(&[test.as_str()]))
     }
 
-    fn under(&self, environment: Environment) -> Option<Box<dyn PlainRunner + '_>> {
+    fn run_perturbed(
+        &self,
+        tests: &[&TestId],
+        environment: Environment,
+        took: Duration,
+    ) -> Result<Option<BTreeMap<TestId, OutcomeKind>>, String> {
+        self.under(environment).map(|runner| runner.run(tests, took)).transpose()
+    }
+
+    fn command_perturbed(&self, test: &TestId, environment: Environment) -> Option<String> {
+        self.under(environment)?.command(&[test])
+    }
+}
+
+impl<'a> PythonRunner<'a> {
+    /// The same runner under other circumstances, as far as variables of the environment decide.
+    fn under(&self, environment: Environment) -> Option<GivenRunner<'a>> {
         let Environment::Perturbed { factors, seed } = environment else { return None };
-        let env = own_env(factors, seed);
+        let env = own_env(factors, seed).into_iter();
+        let env: Vec<(String, String)> =
+            env.map(|(name, value)| (text(&name), text(&value))).collect();
         let is_decided = !env.is_empty();
-        let env = env.into_iter().map(|(name, value)| (text(&name), text(&value))).collect();
-        is_decided.then(|| Box::new(GivenRunner::new(self.project, self.around, env, &[])) as _)
+        is_decided.then(|| GivenRunner::new(self.project, self.around, env, &[]))
     }
 }
 

@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use unflake_detect::explain::Depth;
+use unflake_detect::idflakies::Configuration;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
-use unflake_model::{Budget, Finding, Suite, TestId, TestIndex};
-use unflake_report::{
-    Confirmation, Ended, Exhibit, NotCollected, Origin, Record, State, Study, Warning,
-};
+use unflake_model::{Budget, Suite, TestId, TestIndex};
+use unflake_report::{Ended, NotCollected, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
 use crate::adapter::{Adapter, Around};
@@ -17,13 +16,12 @@ use crate::analysis::{Analysis, Found};
 use crate::baseline::refused;
 use crate::begin::{Beginning, Comparison, Keep, Setting, Unfinished};
 use crate::causes::with_causes;
-use crate::cold::{self, PlainRunner};
+use crate::cold;
 use crate::drive::Finish;
 use crate::history::similar;
-use crate::imports::Imports;
 use crate::logbook::{Logbook, Progress};
 use crate::record::Recorder;
-use crate::state::shared_state;
+use crate::tried::Trial;
 use crate::world::{EngineWorld, Stopped, WorldError};
 
 /// What is to be found out.
@@ -31,6 +29,8 @@ use crate::world::{EngineWorld, Stopped, WorldError};
 pub enum Question {
     /// Which tests are flaky?
     Suite,
+    /// Which come out otherwise in rounds of one kind of order, as iDFlakies asks?
+    Rounds(Configuration, u64),
     /// What about this one?
     Test(TestId),
 }
@@ -113,6 +113,10 @@ pub(crate) fn look(
 ) -> Result<Looked, StudyError> {
     let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
     let place = Place { project, limits, interrupt, is_late: is_late.as_deref() };
+    if let Question::Rounds(..) = request.question {
+        // What is counted is rounds; nothing else is run.
+        return study_in(&place, request, Comparison::IfDenied, progress);
+    }
     if matches!(request.question, Question::Suite) {
         return study_in(&place, request, Comparison::First, progress);
     }
@@ -179,9 +183,10 @@ fn study_in(
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    let can_perturb = world.engine().can_perturb();
-    let analysis = Analysis { request, budget, comparison, suite: &suite, target, can_perturb };
+    let n_perturbed = project.n_perturbed();
+    let analysis = Analysis { request, budget, comparison, suite: &suite, target, n_perturbed };
     let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
+    let seen = logbook.seen(&suite);
     let Logbook { records, standing, mut recorder, .. } = logbook;
     let error = world.take_error();
     warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
@@ -189,14 +194,10 @@ fn study_in(
     let ended = how_it_ended(finish, found.ended, is_late);
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let tried = try_findings(&mut world, &suite, &found, runner);
-    let (found, tried) = told_anew(found, tried, &mut world, (&suite, &collected), runner);
-    let (mut exhibits, not_tried) = exhibits(&suite, &found, &records, runner, tried);
     let origin = request.origin(&collected, &recorder);
-    for exhibit in &mut exhibits {
-        replay_if_denied(exhibit, &origin);
-    }
-    add_new(&mut warnings, not_tried);
+    let trial = Trial { suite: &suite, found: &found, records: &records, seen, runner };
+    let (exhibits, not_tried) = trial.exhibits(&mut world, &collected, &origin);
+    warnings.extend(not_tried);
     let is_quick = comparison == Comparison::IfDenied;
     let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
     warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
@@ -264,6 +265,7 @@ impl Request {
     fn in_full(&self) -> String {
         let what = match &self.question {
             Question::Suite => "detect".to_owned(),
+            Question::Rounds(kind, n) => format!("{n} rounds of {kind:?}"),
             Question::Test(id) => format!("why {id}"),
         };
         let (depth, seed) = (self.depth, self.seed);
@@ -339,99 +341,4 @@ fn on_record(mut found: Found, recorder: &Recorder) -> Found {
         number(&mut change.later.0);
     }
     found
-}
-
-/// What the plain runner says about a finding.
-type Tried = Result<Option<Confirmation>, String>;
-
-/// Tries what was found with the plain runner, and looks for the state behind each dependency: both
-/// at once, because the plain runner has processes of its own.
-fn try_findings(
-    world: &mut EngineWorld,
-    suite: &Suite,
-    found: &Found,
-    runner: &dyn PlainRunner,
-) -> (Vec<Tried>, Vec<Vec<State>>) {
-    if found.ended == Ended::Interrupted {
-        // Who has pressed Ctrl-C does not want to wait for more runs.
-        return (Vec::new(), Vec::new());
-    }
-    std::thread::scope(|scope| {
-        let confirm = |finding| cold::confirm(suite, finding, runner);
-        let tried = scope.spawn(move || found.findings.iter().map(confirm).collect());
-        let has_time = found.ended == Ended::Confident;
-        let states = found.findings.iter().filter(|_| has_time);
-        let states = states.map_while(|it| shared_state(world, it).ok()).collect();
-        (tried.join().unwrap_or_default(), states)
-    })
-}
-
-/// The same, with findings that the plain runner denies told anew where files explain them.
-fn told_anew(
-    mut found: Found,
-    (mut tried, mut states): (Vec<Tried>, Vec<Vec<State>>),
-    world: &mut EngineWorld,
-    (suite, collected): (&Suite, &Collected),
-    runner: &dyn PlainRunner,
-) -> (Found, (Vec<Tried>, Vec<Vec<State>>)) {
-    let mut imports = Imports::new(world, suite, collected, runner);
-    states.resize(found.findings.len(), Vec::new());
-    for ((finding, tried), state) in found.findings.iter_mut().zip(&mut tried).zip(&mut states) {
-        let is_shown = matches!(tried, Ok(Some(cold)) if cold.is_complete());
-        if is_shown {
-            continue;
-        }
-        if let Some((anew, files)) = imports.told_anew(finding) {
-            *tried = cold::confirm(suite, &anew, runner);
-            (*finding, *state) = (anew, files);
-        }
-    }
-    (found, (tried, states))
-}
-
-fn add_new(warnings: &mut Vec<Warning>, others: Vec<Warning>) {
-    for warning in others {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
-    }
-}
-
-/// What fails under circumstances that cannot be given to the plain runner, such as the order of
-/// listings, is shown by running the run again.
-fn replay_if_denied(exhibit: &mut Exhibit, origin: &Origin) {
-    let is_shown = exhibit.cold_confirmed.is_some_and(|cold| 0 < cold.as_predicted);
-    if exhibit.finding.fails_under.is_some() && !is_shown {
-        exhibit.cold_confirmed = None;
-        let run = exhibit.finding.failed_in.map(|run| origin.run_name(run));
-        exhibit.reproduce = run.map(|run| format!("unflake replay {run}")).into_iter().collect();
-    }
-}
-
-fn exhibits(
-    suite: &Suite,
-    found: &Found,
-    records: &[Record],
-    runner: &dyn PlainRunner,
-    (tried, states): (Vec<Tried>, Vec<Vec<State>>),
-) -> (Vec<Exhibit>, Vec<Warning>) {
-    let mut warnings = Vec::new();
-    let mut tried = tried.into_iter();
-    let mut states = states.into_iter();
-    let mut exhibit = |finding: &Finding| {
-        let cold_confirmed = tried.next().unwrap_or(Ok(None)).unwrap_or_else(|reason| {
-            warnings.push(Warning::PlainNotRun { reason });
-            None
-        });
-        let failures = &records[finding.test.get()].failures;
-        Exhibit {
-            reproduce: cold::commands(suite, finding, runner),
-            cold_confirmed,
-            failure: failures.first().map(|attempt| attempt.failure.clone()),
-            state: states.next().unwrap_or_default(),
-            finding: finding.clone(),
-        }
-    };
-    let exhibits = found.findings.iter().map(&mut exhibit).collect();
-    (exhibits, warnings)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use unflake_engine::{
-    Change, Ending, Engine, EngineError, Event, Isolation, Perturbed, SubmitError, Watching,
+    Change, Chosen, Ending, Engine, EngineError, Event, Isolation, Perturbed, SubmitError, Watching,
 };
 use unflake_model::{Environment, Evidence, Experiment, Observation, RunId, TestIndex};
 use unflake_report::Failure;
@@ -22,6 +22,8 @@ pub struct EngineWorld {
     perturbed: BTreeMap<RunId, Perturbed>,
     /// What tests of the watched run under way left changed.
     changes: Vec<(TestIndex, Change)>,
+    /// Open choices of the run under way that were made on purpose.
+    chosen: Option<Chosen>,
     ended: Option<Ended>,
     n_not_started: usize,
     error: Option<WorldError>,
@@ -40,16 +42,24 @@ pub struct Ended {
     pub changes: Vec<(TestIndex, Change)>,
     /// What was made otherwise, if it was perturbed.
     pub perturbed: Perturbed,
+    /// Open choices that were made on purpose.
+    pub chosen: Option<Chosen>,
 }
 
 impl EngineWorld {
     /// Lets this engine answer, at most `jobs` experiments at once.
     pub fn new(engine: Engine, jobs: usize) -> Self {
-        let under_way = BTreeMap::new();
-        let changes = Vec::new();
-        let perturbed = BTreeMap::new();
-        let (ended, error) = (None, None);
-        Self { engine, jobs, under_way, perturbed, changes, ended, n_not_started: 0, error }
+        Self {
+            engine,
+            jobs,
+            under_way: BTreeMap::new(),
+            perturbed: BTreeMap::new(),
+            changes: Vec::new(),
+            chosen: None,
+            ended: None,
+            n_not_started: 0,
+            error: None,
+        }
     }
 
     /// The engine.
@@ -99,8 +109,9 @@ impl EngineWorld {
         }
         let changes = std::mem::take(&mut self.changes);
         let perturbed = perturbed.unwrap_or_default();
-        let failures_told = failures.clone();
-        self.ended = Some(Ended { ending, isolation, failures: failures_told, changes, perturbed });
+        let chosen = self.chosen.take();
+        let told = failures.clone();
+        self.ended = Some(Ended { ending, isolation, failures: told, changes, perturbed, chosen });
         Answer { observation, failures }
     }
 }
@@ -161,6 +172,7 @@ impl World for EngineWorld {
                 Ok(Event::Perturbed { run, perturbed }) => {
                     self.perturbed.insert(run, perturbed);
                 }
+                Ok(Event::Chosen { chosen, .. }) => self.chosen = Some(chosen),
                 Ok(Event::RunPutBack { run }) => {
                     self.under_way.insert(run, Vec::new());
                     self.changes.clear();

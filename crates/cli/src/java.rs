@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use unflake_app::causes::with_causes;
 use unflake_engine::Interrupt;
-use unflake_junit::{Prepared, Project, ProjectError, Surroundings};
+use unflake_junit::{NonDex, Prepared, Project, ProjectError, Surroundings};
 
 use crate::exit::{self, Failure};
 use crate::running::COLLECT_MAX;
@@ -30,6 +30,8 @@ pub(crate) fn is_project(folder: &Path) -> bool {
 pub(crate) struct Built {
     pub(crate) project: Project,
     pub(crate) modules: Vec<Prepared>,
+    /// Who makes open choices on purpose, if anybody does.
+    pub(crate) nondex: Option<NonDex>,
 }
 
 /// Builds the project in a folder, and collects the tests of its modules. What cannot be built or
@@ -39,7 +41,8 @@ pub(crate) fn build(
     options: Vec<OsString>,
     interrupt: &Interrupt,
 ) -> Result<Built, Failure> {
-    let around = Surroundings { folder, options, cache: cache()?, build_time_max: BUILD_MAX };
+    let cache = cache()?;
+    let around = Surroundings { folder, options, cache: cache.clone(), build_time_max: BUILD_MAX };
     let project = Project::find(&around, interrupt).map_err(|error| failure(&error))?;
     let mut complaints: Vec<String> = Vec::new();
     for left_out in &project.left_out {
@@ -53,6 +56,11 @@ pub(crate) fn build(
             Err(error) => complaints.push(with_causes(&error)),
         }
     }
+    let nondex = NonDex::find(&project, &cache, interrupt);
+    if let Err(error) = &nondex {
+        let why = with_causes(error);
+        complaints.push(format!("implementation-dependent tests are not looked for: {why}"));
+    }
     for complaint in &complaints {
         exit::note(&format!("note: {}\n", unflake_report::visible(complaint)));
     }
@@ -60,7 +68,7 @@ pub(crate) fn build(
         let message = "no tests were collected".to_owned();
         return Err(Failure::NotRun { message, hint: Some("see the notes above".to_owned()) });
     }
-    Ok(Built { project, modules })
+    Ok(Built { project, modules, nondex: nondex.ok() })
 }
 
 fn failure(error: &ProjectError) -> Failure {

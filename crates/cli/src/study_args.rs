@@ -19,12 +19,35 @@ pub(crate) struct DetectArgs {
     /// Find tests that fail in at least this share of all orders
     #[arg(long, value_name = "RATE", default_value_t = 0.05)]
     pub flake_rate: f64,
+
+    /// Run rounds of one kind of order and nothing else, as iDFlakies does
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<StrategyArg>,
+
+    /// With --strategy: how many rounds
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "strategy")]
+    pub rounds: u64,
+}
+
+/// The kinds of orders that iDFlakies runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyArg {
+    /// The original order, again and again
+    OriginalOrder,
+    /// Classes shuffled
+    RandomClass,
+    /// Classes shuffled, and the tests in each
+    RandomClassMethod,
+    /// Classes last to first, once
+    ReverseClass,
+    /// Everything last to first, once
+    ReverseClassMethod,
 }
 
 /// Options of `unflake why`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
-    /// The test, as the runner spells it
+    /// The test, as the runner spells it; or a list of iDFlakies (flaky-lists.json)
     pub test: String,
 
     #[command(flatten)]
@@ -169,6 +192,8 @@ pub(crate) enum StudyFormat {
     Markdown,
     /// JUnit XML with all attempts
     Junit,
+    /// A list as iDFlakies writes it (flaky-lists.json)
+    Idflakies,
 }
 
 /// A span such as `90s`, `5m`, `1h` or plain seconds.

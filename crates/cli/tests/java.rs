@@ -58,6 +58,25 @@ fn a_victim_is_explained_and_maven_shows_it() {
 }
 
 #[test]
+fn a_missing_java_and_a_missing_maven_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("pom.xml"), "<project/>").unwrap();
+    let said = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+        command.args(["detect", "--no-store"]).env(name, "/nowhere").current_dir(folder.path());
+        let ran = command.output().unwrap();
+        assert_eq!(ran.status.code(), Some(3));
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let java = said("JAVA_HOME");
+    assert!(java.contains("error: Maven does not find a Java: "), "{java}");
+    assert!(java.contains("hint: install a Java development kit"), "{java}");
+    let maven = said("PATH");
+    assert!(maven.contains("error: cannot run `mvn`: "), "{maven}");
+    assert!(maven.contains("hint: install Maven, or put its wrapper `mvnw` there"), "{maven}");
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("build.gradle"), "").unwrap();
@@ -69,4 +88,75 @@ fn what_is_not_there_is_said() {
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("`some/Test`: parts of a Java project cannot be named"), "{stderr}");
+}
+
+/// Two tests that rely on an order which Java leaves open, and one that does not.
+const CHOICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../junit/tests/projects/choices");
+
+#[test]
+fn tests_that_rely_on_an_open_choice_are_found_with_the_place_that_asks_and_nondex_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(CHOICES), folder.path());
+    let ran = unflake(folder.path(), &["detect", "--flake-rate", "0.9"]);
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "{stderr}");
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let expected = [
+        ("listsFieldsAsDeclared", "java.lang.Class.getDeclaredFields", "com.acme.Receipt.columns"),
+        (
+            "listsItemsInTheOrderOfTheMap",
+            "java.util.HashMap$KeySet.iterator",
+            "com.acme.Receipt.text",
+        ),
+    ];
+    assert_eq!(findings.len(), expected.len(), "{findings:?}");
+    for (name, api, place) in expected {
+        let test = format!("com.acme.ReceiptTest#{name}");
+        let finding = findings.iter().find(|it| it["test"] == test.as_str()).unwrap();
+        assert_eq!((&finding["verdict"], &finding["confirmed"]), (&json!("id"), &json!(true)));
+        let choices = finding["choices"].as_array().unwrap();
+        assert_eq!((choices.len(), &choices[0]["asks"]), (1, &json!(api)));
+        let at = choices[0]["where"].as_str().unwrap();
+        assert!(at.starts_with(&format!("{place}(Receipt.java:")), "{at}");
+        let line = choices[0]["test"].as_str().unwrap();
+        assert!(line.starts_with(&format!("com.acme.ReceiptTest.{name}(")), "{line}");
+        let cold = json!({"as_predicted": 3, "tries": 3});
+        assert_eq!(finding["evidence"]["cold"], cold);
+        let command = finding["reproduce"][0].as_str().unwrap();
+        assert!(command.starts_with("mvn edu.illinois:nondex-maven-plugin:"), "{command}");
+        assert!(command.contains(&test) && command.contains("-DnondexMode=ONE"), "{command}");
+    }
+    assert!(!folder.path().join(".nondex").exists());
+}
+
+#[test]
+fn rounds_of_one_kind_of_order_give_the_list_of_idflakies_which_why_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let old = ["--", "-pl", "old", "-am"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["detect", "--strategy", "reverse-class-method", "--format", "idflakies"]);
+    let ran = command.arg("--no-store").args(old).current_dir(folder.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
+    let list: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let tests = list["dts"].as_array().unwrap();
+    let fixed = tests.iter().find(|it| it["name"] == "com.acme.FixedOrderTest.b").unwrap();
+    assert_eq!(fixed["type"], "OD");
+    assert_eq!(fixed["intended"]["result"], "PASS");
+    assert_eq!(fixed["revealed"]["result"], "FAILURE");
+    let last = |run: &Value| run["order"].as_array().unwrap().last().cloned();
+    assert_eq!(last(&fixed["revealed"]), Some(json!("com.acme.FixedOrderTest.b")));
+    let before = fixed["intended"]["order"].as_array().unwrap();
+    assert!(before.contains(&json!("com.acme.FixedOrderTest.a")));
+
+    let only = json!({"dts": [fixed]});
+    fs::write(folder.path().join("flaky-lists.json"), only.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["why", "flaky-lists.json", "--no-store", "--json"]).args(old);
+    let ran = command.current_dir(folder.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(report["findings"][0]["test"], "com.acme.FixedOrderTest#b");
+    assert_eq!(report["findings"][0]["verdict"], "od-brittle");
 }

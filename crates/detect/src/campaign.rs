@@ -21,10 +21,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::{join_all, try_join, try_join_all};
+use futures_util::future::{join_all, try_join_all};
 use futures_util::stream;
 use unflake_model::{
-    Cause, Confidence, Dependencies, Environment, Evidence, Factors, Finding, Order, OutcomeChange,
+    Cause, Confidence, Dependencies, Environment, Evidence, Finding, Order, OutcomeChange,
     OutcomeKind, Repetition, Spent, TestIndex, Verdict,
 };
 use unflake_orders::planned::Planned;
@@ -33,6 +33,7 @@ use unflake_stats::plan::{rate_detectable, runs_needed};
 use unflake_stats::rate::Rate;
 
 use crate::cause::causes;
+use crate::choices::{self, Contrast, NOTHING_PERTURBED};
 use crate::explain::{ALONE_CONFIRMED, Depth, explain};
 use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
@@ -319,11 +320,14 @@ impl Campaign {
             let passing = it.passing.or(passes.then_some(NOTHING_PERTURBED))?;
             Some((test, it.failing?, passing))
         });
-        let new: Vec<_> = candidates.filter(|(test, ..)| !is_known(*test)).collect();
-        let confirm = |(test, failing, passing)| {
-            confirm_id(self.lab.part(Urgency::Investigate), test, failing, passing)
+        let mut together: BTreeMap<Contrast, Vec<TestIndex>> = BTreeMap::new();
+        for (test, failing, passing) in candidates.filter(|(test, ..)| !is_known(*test)) {
+            together.entry(Contrast { failing, passing }).or_default().push(test);
+        }
+        let confirm = |(contrast, tests)| {
+            choices::confirm_all(self.lab.part(Urgency::Investigate), tests, contrast)
         };
-        let findings = join_all(new.into_iter().map(confirm)).await;
+        let findings = join_all(together.into_iter().map(confirm)).await;
         self.other_findings.extend(findings.into_iter().flatten());
         Ok(())
     }
@@ -413,45 +417,18 @@ impl Perturbed {
     }
 }
 
-/// Everything else is held fixed as it is in runs with open choices; so what only random numbers
-/// decide is not taken for one of them.
-const NOTHING_PERTURBED: Environment = Environment::Perturbed { factors: Factors::NONE, seed: 0 };
-
-/// Implementation-dependent, if it fails under some choices every time and passes under others
-/// every time, alone.
-async fn confirm_id(
-    lab: Lab,
-    test: TestIndex,
-    failing: Environment,
-    passing: Environment,
-) -> Option<Finding> {
-    let order = Order::from_distinct([test]);
-    let run = |environment| lab.run_with(order.clone(), environment, Repetition::Once);
-    let ends = |run: &Rc<Run>| run.last().and_then(OutcomeKind::evidence);
-    let mut found = finding(&lab, test, Verdict::Id, Confirmed::No);
-    found.fails_under = Some(failing);
-    for _ in 0..ALONE_CONFIRMED {
-        // In turn, because failures come in bursts.
-        let Ok((fails, passes)) = try_join(run(failing), run(passing)).await else {
-            return Some(found);
-        };
-        if (ends(&fails), ends(&passes)) != (Some(Evidence::Fail), Some(Evidence::Pass)) {
-            return None;
-        }
-        (found.failed_in, found.passed_in) = (Some(fails.id), Some(passes.id));
-    }
-    let sure = finding(&lab, test, Verdict::Id, Confirmed::Yes);
-    let Finding { fails_under, failed_in, passed_in, .. } = found;
-    Some(Finding { fails_under, failed_in, passed_in, ..sure })
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Confirmed {
+pub(crate) enum Confirmed {
     Yes,
     No,
 }
 
-fn finding(lab: &Lab, test: TestIndex, verdict: Verdict, confirmed: Confirmed) -> Finding {
+pub(crate) fn finding(
+    lab: &Lab,
+    test: TestIndex,
+    verdict: Verdict,
+    confirmed: Confirmed,
+) -> Finding {
     let record = *lab.ledger().of(test);
     // Passing and failing at one and the same rate, a test shows ten of each with at most this
     // probability; see `classify`.

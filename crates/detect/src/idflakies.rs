@@ -6,11 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::try_join_all;
 use unflake_model::random::Random;
 use unflake_model::{Evidence, Order, OutcomeKind, Suite, TestIndex};
 use unflake_orders::shuffle::{Shuffle, reverse_class, reverse_class_method};
 
 use crate::lab::{Lab, OutOfBudget};
+use crate::ledger::Run;
 
 /// What iDFlakies tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +64,8 @@ pub enum FailingOriginal {
     Discard,
     /// Leave their failures out and go on, as its later versions can.
     GoOn,
+    /// Go on, and look into those that pass in another order, as its latest version does.
+    Compare,
 }
 
 /// How the tool is set up.
@@ -97,6 +101,36 @@ impl Settings {
             rerun_passing: true,
         }
     }
+
+    /// Tests that ended otherwise than in the original order, and how.
+    fn ended_otherwise(
+        self,
+        run: &Run,
+        failing: &BTreeSet<TestIndex>,
+    ) -> Vec<(TestIndex, Evidence)> {
+        let has_passes = self.failing_original == FailingOriginal::Compare;
+        let is_other = |(test, outcome): (TestIndex, OutcomeKind)| {
+            let evidence = outcome.evidence()?;
+            let failed_before = failing.contains(&test);
+            let is_other = match evidence {
+                Evidence::Fail => !failed_before,
+                Evidence::Pass => failed_before && has_passes,
+            };
+            is_other.then_some((test, evidence))
+        };
+        run.outcomes().filter_map(is_other).collect()
+    }
+
+    /// The class of a test that ended otherwise, if no run is needed to tell.
+    fn without_a_run(self, known: Option<Class>, random: &mut Random) -> Option<Class> {
+        match known {
+            // A recheck could not change it (spec 7, A10).
+            Some(Class::NonDeterministic) => known,
+            Some(_) if !random.chance(self.recheck) => known,
+            _ if self.configuration == Configuration::Original => Some(Class::NonDeterministic),
+            _ => None,
+        }
+    }
 }
 
 /// What the tool reports.
@@ -106,13 +140,17 @@ pub struct Report {
     pub flaky: BTreeMap<TestIndex, (Class, Vec<u64>)>,
     /// Whether the module was given up because its original order never passed.
     pub discarded: bool,
+    /// Tests that failed in the last run of the original order, and are not looked into.
+    pub failing: BTreeSet<TestIndex>,
+    /// Whether the budget did not cover all rounds.
+    pub is_short: bool,
 }
 
 /// Runs the tool.
 pub async fn idflakies(lab: Lab, settings: Settings) -> Report {
     let mut report = Report::default();
     // Out of budget: the report holds what was found until then.
-    let _ = detect(&lab, settings, &mut report).await;
+    report.is_short = detect(&lab, settings, &mut report).await.is_err();
     report
 }
 
@@ -121,25 +159,35 @@ async fn detect(lab: &Lab, settings: Settings, report: &mut Report) -> Result<()
         report.discarded = true;
         return Ok(());
     };
+    report.failing.clone_from(&failing);
     let mut random = Random::labelled(settings.seed, &[0x1d_f1]);
-    for round in 0..settings.configuration.n_rounds(settings.rounds) {
-        let order = settings.configuration.order(lab.suite(), settings.seed, round);
-        let run = lab.run(order).await?;
-        for test in run.failures() {
-            if failing.contains(&test) {
-                continue;
+    let rounds: Vec<u64> = (0..settings.configuration.n_rounds(settings.rounds)).collect();
+    // As many at once as can be run at once; what is made of them does not depend on it.
+    for batch in rounds.chunks(lab.width().max(1)) {
+        let order = |round| settings.configuration.order(lab.suite(), settings.seed, round);
+        let runs = try_join_all(batch.iter().map(|round| lab.run(order(*round)))).await?;
+        for (round, run) in batch.iter().zip(runs) {
+            let others = settings.ended_otherwise(&run, &failing);
+            let known: Vec<Option<Class>> = others
+                .iter()
+                .map(|(test, _)| {
+                    let known = report.flaky.get(test).map(|(class, _)| *class);
+                    settings.without_a_run(known, &mut random)
+                })
+                .collect();
+            let order = &run.order;
+            let classes = others.iter().zip(known).map(|(other, known)| async move {
+                match known {
+                    Some(class) => Ok(class),
+                    None => classify(lab, settings, order, *other).await,
+                }
+            });
+            let classes = try_join_all(classes).await?;
+            for ((test, _), class) in others.iter().zip(classes) {
+                let entry = report.flaky.entry(*test).or_insert((class, Vec::new()));
+                entry.0 = class;
+                entry.1.push(*round);
             }
-            let known = report.flaky.get(&test).map(|(class, _)| *class);
-            let class = match known {
-                // A recheck could not change it (spec 7, A10).
-                Some(Class::NonDeterministic) => Class::NonDeterministic,
-                Some(class) if !random.chance(settings.recheck) => class,
-                _ if settings.configuration == Configuration::Original => Class::NonDeterministic,
-                _ => classify(lab, settings, &run.order, test).await?,
-            };
-            let entry = report.flaky.entry(test).or_insert((class, Vec::new()));
-            entry.0 = class;
-            entry.1.push(round);
         }
     }
     Ok(())
@@ -157,29 +205,34 @@ async fn set_up(lab: &Lab, settings: Settings) -> Result<Option<BTreeSet<TestInd
     }
     Ok(match settings.failing_original {
         FailingOriginal::Discard => None,
-        FailingOriginal::GoOn => Some(failing),
+        FailingOriginal::GoOn | FailingOriginal::Compare => Some(failing),
     })
 }
 
 async fn classify(
     lab: &Lab,
     settings: Settings,
-    failing: &Order,
-    test: TestIndex,
+    order: &Order,
+    (test, ended): (TestIndex, Evidence),
 ) -> Result<Class, OutOfBudget> {
-    let fails_again = fails_at_the_end(lab, failing, test).await?;
-    if !fails_again {
+    if !ends_so(lab, order, test, ended).await? {
         return Ok(Class::NonDeterministic);
     }
     let original = Order::original(lab.suite());
-    if settings.rerun_passing && fails_at_the_end(lab, &original, test).await? {
+    if settings.rerun_passing && ends_so(lab, &original, test, ended).await? {
         return Ok(Class::NonDeterministic);
     }
     Ok(Class::OrderDependent)
 }
 
-async fn fails_at_the_end(lab: &Lab, order: &Order, test: TestIndex) -> Result<bool, OutOfBudget> {
-    let truncated = order.truncated_at(test).expect("the order holds the test that failed in it");
+/// Whether a test ends so again at the end of an order that is cut off after it.
+async fn ends_so(
+    lab: &Lab,
+    order: &Order,
+    test: TestIndex,
+    ended: Evidence,
+) -> Result<bool, OutOfBudget> {
+    let truncated = order.truncated_at(test).expect("the order holds the test that ended in it");
     let last = lab.run(truncated).await?.last();
-    Ok(last.and_then(OutcomeKind::evidence) == Some(Evidence::Fail))
+    Ok(last.and_then(OutcomeKind::evidence) == Some(ended))
 }

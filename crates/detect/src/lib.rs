@@ -25,6 +25,7 @@ mod apart;
 pub mod campaign;
 pub mod categorise;
 pub mod cause;
+pub mod choices;
 pub mod classify;
 pub mod explain;
 pub mod hunch;

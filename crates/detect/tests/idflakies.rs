@@ -190,6 +190,23 @@ fn a_module_whose_original_order_never_passes_is_given_up_after_three_tries_or_g
 }
 
 #[test]
+fn a_test_that_fails_in_the_original_order_only_depends_on_the_order_too() {
+    // Test 3 fails after test 0.
+    let fails = |e: &Experiment, test| {
+        let place = |test| e.order.tests().iter().position(|it| *it == test);
+        test == at(3) && place(at(0)).is_some_and(|it| Some(it) < place(at(3)))
+    };
+    let settings = Settings {
+        failing_original: FailingOriginal::Compare,
+        ..settings(Configuration::ReverseClassMethod)
+    };
+    let (report, asked) = play(settings, fails);
+    assert_eq!(report.failing.into_iter().collect::<Vec<_>>(), [at(3)]);
+    assert_eq!(report.flaky[&at(3)], (Class::OrderDependent, vec![0]));
+    assert_eq!(asked.len(), 3 + 1 + 2, "three of set-up, the round, two truncated orders");
+}
+
+#[test]
 fn a_second_try_that_passes_is_a_set_up_that_passes() {
     let fails = |e: &Experiment, test| (test == at(1) && e.run.0 == 0) || victim(e, test);
     let (report, asked) = play(settings(Configuration::ReverseClass), fails);

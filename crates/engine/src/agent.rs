@@ -72,6 +72,11 @@ impl Agent {
         let mut line = command(launch, workshop, &token, tmp.into());
         let has_own_env = !own_env.is_empty();
         line.env.extend(own_env.into_iter().map(|(name, value)| (name, Some(value))));
+        if let Purpose::Run(experiment) = &purpose
+            && let Some((choosing, _)) = launch.choosing(experiment)
+        {
+            line.arguments.splice(0..0, choosing.flags.iter().cloned());
+        }
         inbox.admit(token, id);
         let slot = inbox.slot();
         let on_exit = move || {

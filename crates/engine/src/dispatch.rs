@@ -9,21 +9,25 @@
 use std::io;
 
 use rustix::process::Signal;
-use unflake_model::{Environment, Repetition, TestIndex};
-use unflake_wire::{Perturb, Restore, Run, ToAgent};
+use unflake_model::{Environment, Experiment, Repetition, TestIndex};
+use unflake_wire::{Choices, Perturb, Restore, Run, ToAgent};
 
 use crate::agent::{Agent, Purpose};
 use crate::engine::{Engine, Waiting};
 use crate::error::{EngineError, StartErrorKind};
 use crate::event::Event;
 use crate::inbox::AgentId;
+use crate::launch::{Launch, Perturbing};
 use crate::running::{Limits, Running};
 
 /// After so many that did not come up, agents are started when they are needed, and not before.
 const SPARES_FAILED_MAX: usize = 3;
 
-fn perturb(environment: Environment) -> Option<Box<Perturb>> {
+fn perturb(launch: &Launch, environment: Environment) -> Option<Box<Perturb>> {
     let Environment::Perturbed { factors, seed } = environment else { return None };
+    if !matches!(launch.perturbing, Some(Perturbing::Factors(_))) {
+        return None;
+    }
     let factors = factors.iter().map(|factor| factor.slug().to_owned()).collect();
     Some(Box::new(Perturb { factors, seed }))
 }
@@ -44,8 +48,11 @@ impl Engine {
                 continue;
             }
             let is_cold = self.why_cold().is_some();
+            let is_plain = self.launch.choosing(&next.experiment).is_none();
             let is_ready = |id: &AgentId| self.agents.get(id).is_some_and(Agent::is_ready);
-            let server = self.server.into_iter().chain(self.spares.iter().copied()).find(is_ready);
+            let agents = self.server.into_iter().chain(self.spares.iter().copied());
+            // Those who wait were not started to make choices.
+            let server = agents.filter(|_| is_plain).find(is_ready);
             match (server, is_cold) {
                 (Some(server), _) => {
                     let Some(next) = self.waiting.pop_front() else { break };
@@ -57,7 +64,7 @@ impl Engine {
                     self.begin(server, next)?;
                 }
                 // One is on its way.
-                (None, true) if n_running < self.spares.len() => break,
+                (None, true) if is_plain && n_running < self.spares.len() => break,
                 (None, true) => {
                     let Some(next) = self.waiting.pop_front() else { break };
                     self.begin_cold(next)?;
@@ -136,7 +143,8 @@ impl Engine {
             watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
             restore: everything_between(experiment.repetition)
                 .or_else(|| watching.and_then(|watching| watching.restore.clone())),
-            perturb: perturb(experiment.environment),
+            perturb: perturb(&self.launch, experiment.environment),
+            choices: self.choices(&experiment),
         });
         let now = self.clock.now();
         let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };
@@ -158,6 +166,15 @@ impl Engine {
         }
         self.running.insert(ticket, running);
         Ok(())
+    }
+
+    /// The open choices that a run is to make.
+    fn choices(&self, experiment: &Experiment) -> Option<Choices> {
+        let (choosing, seed) = self.launch.choosing(experiment)?;
+        let seed = (choosing.seed_of)(seed);
+        let range = self.watching.get(&experiment.run).and_then(|watching| watching.choices);
+        let (first, last) = range.map_or((1, None), |(first, last)| (first, Some(last)));
+        Some(Choices { seed, first, last })
     }
 
     pub(crate) fn spawn(&mut self, purpose: Purpose) -> Result<AgentId, StartErrorKind> {

@@ -184,11 +184,6 @@ impl Engine {
         &self.launch.isolation
     }
 
-    /// Whether circumstances of runs can be made otherwise.
-    pub fn can_perturb(&self) -> bool {
-        self.launch.own_env.is_some()
-    }
-
     /// Asks for these levels of isolation from the next run on.
     pub fn set_isolation(&mut self, levels: Vec<Level>) {
         self.launch.isolation = levels;
@@ -207,7 +202,7 @@ impl Engine {
     /// Asks for a run. Does not wait; what becomes of it, [`Engine::next_event`] says.
     pub fn submit(&mut self, experiment: &Experiment) -> Result<(), SubmitError> {
         let run = experiment.run;
-        if experiment.environment != Environment::Plain && self.launch.own_env.is_none() {
+        if experiment.environment != Environment::Plain && self.launch.perturbing.is_none() {
             return Err(SubmitError::Perturbed { run });
         }
         let tests = experiment.repetition.attempts(&experiment.order);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use unflake_model::{Observation, Outcome, RunId, TestIndex};
-use unflake_wire::{Change, Level, Perturbed, Refused, Restore, Restored};
+use unflake_wire::{Change, Chosen, Level, Perturbed, Refused, Restore, Restored};
 
 use crate::process::Exit;
 
@@ -64,6 +64,13 @@ pub enum Event {
         /// The run.
         run: RunId,
     },
+    /// Open choices were made on purpose in a run.
+    Chosen {
+        /// The run.
+        run: RunId,
+        /// Which there were.
+        chosen: Chosen,
+    },
     /// A run is over.
     RunEnded {
         /// What was seen.
@@ -112,6 +119,8 @@ pub struct Watching {
     pub kinds: Vec<String>,
     /// State to put back on the way.
     pub restore: Option<Restore>,
+    /// In a perturbed run: the only open choices to make, first and last; all of them without.
+    pub choices: Option<(u64, u64)>,
 }
 
 /// How a run came to its end.

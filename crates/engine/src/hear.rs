@@ -188,9 +188,10 @@ impl Engine {
                 let run = running.experiment.run;
                 self.ready.push_back(Event::Perturbed { run, perturbed });
             }
-            FromAgent::Done { in_part } => {
+            FromAgent::Done { in_part, chosen } => {
                 running.progress.done();
                 let run = running.experiment.run;
+                self.ready.extend(chosen.map(|chosen| Event::Chosen { run, chosen }));
                 self.ready.extend(in_part.then_some(Event::WatchedInPart { run }));
                 self.finish_if_over(ticket);
             }

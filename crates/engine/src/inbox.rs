@@ -220,7 +220,7 @@ mod tests {
         let (inbox, socket) = inbox(&folder);
         let mut stream = UnixStream::connect(socket).unwrap();
         frame::write(&mut stream, &hello("secret")).unwrap();
-        frame::write(&mut stream, &FromAgent::Done { in_part: false }).unwrap();
+        frame::write(&mut stream, &FromAgent::Done { in_part: false, chosen: None }).unwrap();
         drop(stream);
         let notes: Vec<Note> = (0..3).map(|_| inbox.next(AMPLE).unwrap().note).collect();
         assert!(
@@ -239,7 +239,9 @@ mod tests {
         let mut noise = UnixStream::connect(&socket).unwrap();
         noise.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         let mut streams = vec![noise];
-        for first in [hello("guess"), hello("old"), FromAgent::Done { in_part: false }] {
+        for first in
+            [hello("guess"), hello("old"), FromAgent::Done { in_part: false, chosen: None }]
+        {
             let mut stream = UnixStream::connect(&socket).unwrap();
             frame::write(&mut stream, &first).unwrap();
             streams.push(stream);

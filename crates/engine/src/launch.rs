@@ -45,6 +45,15 @@ pub struct Limits {
     pub jobs: usize,
 }
 
+/// How open choices are made on purpose ([`unflake_model::Environment::Perturbed`]).
+#[derive(Clone, Debug)]
+pub struct Choosing {
+    /// What the interpreter is given besides, and before its other flags.
+    pub flags: Vec<OsString>,
+    /// The seed for the one who makes them.
+    pub seed_of: fn(u64) -> u64,
+}
+
 /// Whom to start, and within which limits.
 ///
 /// The command is `program flags… <entry> <socket> <token> runner…`.
@@ -77,7 +86,16 @@ pub struct Launch {
     /// Whether the runner always runs the tests of a class together.
     pub keeps_classes: bool,
     /// How circumstances are made otherwise; `None` if this agent cannot do so.
-    pub own_env: Option<OwnEnv>,
+    pub perturbing: Option<Perturbing>,
+}
+
+/// How circumstances are made otherwise.
+#[derive(Clone, Debug)]
+pub enum Perturbing {
+    /// By the agent, factor by factor.
+    Factors(OwnEnv),
+    /// Open choices only, by an interpreter that is started for it. Needs [`Start::Cold`].
+    Choices(Choosing),
 }
 
 /// Variables of the environment with which an interpreter of its own must be started for a run in
@@ -87,9 +105,23 @@ pub type OwnEnv = fn(Factors, u64) -> Vec<(OsString, OsString)>;
 impl Launch {
     /// Variables with which an interpreter of its own is started for this run; none if any will do.
     pub(crate) fn env_for(&self, experiment: &Experiment) -> Vec<(OsString, OsString)> {
-        match (experiment.environment, self.own_env) {
-            (Environment::Perturbed { factors, seed }, Some(own_env)) => own_env(factors, seed),
+        match (experiment.environment, &self.perturbing) {
+            (Environment::Perturbed { factors, seed }, Some(Perturbing::Factors(own_env))) => {
+                own_env(factors, seed)
+            }
             _ => Vec::new(),
+        }
+    }
+
+    /// How open choices are made in this run, and under which seed; `None` if they are left open.
+    pub(crate) fn choosing(&self, experiment: &Experiment) -> Option<(&Choosing, u64)> {
+        match (experiment.environment, &self.perturbing) {
+            (Environment::Perturbed { factors, seed }, Some(Perturbing::Choices(choosing)))
+                if !factors.is_empty() =>
+            {
+                Some((choosing, seed))
+            }
+            _ => None,
         }
     }
 }

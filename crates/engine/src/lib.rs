@@ -51,10 +51,10 @@ pub use engine::Engine;
 pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
 pub use event::{Ending, Event, Failure, Isolation, Watching};
 pub use interrupt::Interrupt;
-pub use launch::{AgentFiles, GRACE, Launch, Limits, OwnEnv, Start};
+pub use launch::{AgentFiles, Choosing, GRACE, Launch, Limits, OwnEnv, Perturbing, Start};
 pub use roster::SetAside;
 pub use unflake_wire::{
-    Applied, Change, Collected, CollectedTest, CollectionError, Level, NotRestored, Perturbed,
-    Refused, RefusedFactor, Restore, Restored,
+    Applied, Change, Chosen, Collected, CollectedTest, CollectionError, Level, NotRestored,
+    Perturbed, Refused, RefusedFactor, Restore, Restored,
 };
 pub use workshop::{PrivateFolder, private_folder};

@@ -36,6 +36,7 @@ const CORE: &[(&str, &str)] = embed![
     "Backends",
     "Capture",
     "Change",
+    "Choices",
     "Collection",
     "Connection",
     "Difference",

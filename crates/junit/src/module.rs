@@ -340,7 +340,7 @@ impl Prepared {
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
             keeps_classes: true,
-            own_env: None,
+            perturbing: None,
         }
     }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use unflake_engine::process::{Exit, Finished, FinishedWhy, run_to_end};
@@ -25,7 +25,7 @@ use unflake_model::{Outcome, OutcomeKind};
 
 use crate::module::Prepared;
 use crate::project::Project;
-use crate::report;
+use crate::report::{self, Case};
 use crate::shell;
 
 /// The Surefire that runs single tests of several classes.
@@ -178,22 +178,25 @@ impl Plain<'_> {
         Some(words)
     }
 
-    fn has_neighbours(&self) -> bool {
+    pub(crate) fn has_neighbours(&self) -> bool {
         1 < self.project.modules.len() + self.project.left_out.len()
     }
 
     /// Which module, and with what it needs.
-    fn place(&self) -> Vec<String> {
+    pub(crate) fn place(&self) -> Vec<String> {
         if !self.has_neighbours() {
             return Vec::new();
         }
         let folder = &self.prepared.module.folder;
         let inner = folder.strip_prefix(&self.project.maven.folder).unwrap_or(folder);
         let inner = if inner.as_os_str().is_empty() { ".".into() } else { inner.to_string_lossy() };
+        let options = &self.project.maven.options;
+        let is_named = options.windows(2).any(|pair| pair[0] == "-pl" && pair[1] == *inner);
+        let mut words = if is_named { Vec::new() } else { vec!["-pl", &*inner] };
+        words.extend(Some("-am").filter(|word| !options.iter().any(|option| option == word)));
         // The second has had another name before Surefire 3.
-        ["-pl", &inner, "-am", "-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false"]
-            .map(str::to_owned)
-            .into()
+        words.extend(["-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false"]);
+        words.into_iter().map(str::to_owned).collect()
     }
 
     fn run(
@@ -219,12 +222,7 @@ impl Plain<'_> {
         let fresh = after.iter().filter(|(path, time)| before.get(*path) != Some(time));
         let mut cases = Vec::new();
         for (path, _) in fresh {
-            let xml = fs::read_to_string(path).map_err(PlainError::Folder)?;
-            let found = report::parse(&xml).map_err(|error| PlainError::Report {
-                path: path.clone(),
-                why: error.to_string(),
-            })?;
-            cases.extend(found);
+            cases.extend(read_report(path)?);
         }
         let (tests, is_in_order, strangers) = report::assign(ids, &cases);
         Ok(PlainRun {
@@ -239,19 +237,7 @@ impl Plain<'_> {
 
     /// The reports that are there, and when they were written.
     fn reports(&self) -> io::Result<BTreeMap<PathBuf, SystemTime>> {
-        let entries = match fs::read_dir(&self.prepared.module.reports) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-            entries => entries?,
-        };
-        let mut reports = BTreeMap::new();
-        for entry in entries {
-            let entry = entry?;
-            let is_report = entry.file_name().as_encoded_bytes().starts_with(b"TEST-");
-            if is_report && entry.path().extension().is_some_and(|ending| ending == "xml") {
-                reports.insert(entry.path(), entry.metadata()?.modified()?);
-            }
-        }
-        Ok(reports)
+        reports_in(&self.prepared.module.reports)
     }
 
     /// Surefire announces each class before it runs it.
@@ -267,6 +253,39 @@ impl Plain<'_> {
     }
 }
 
+/// The reports in a folder, and when they were written.
+fn reports_in(folder: &Path) -> io::Result<BTreeMap<PathBuf, SystemTime>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        entries => entries?,
+    };
+    let mut reports = BTreeMap::new();
+    for entry in entries {
+        let entry = entry?;
+        let is_report = entry.file_name().as_encoded_bytes().starts_with(b"TEST-");
+        if is_report && entry.path().extension().is_some_and(|ending| ending == "xml") {
+            reports.insert(entry.path(), entry.metadata()?.modified()?);
+        }
+    }
+    Ok(reports)
+}
+
+fn read_report(path: &Path) -> Result<Vec<Case>, PlainError> {
+    let xml = fs::read_to_string(path).map_err(PlainError::Folder)?;
+    let why = |error: &dyn std::error::Error| error.to_string();
+    report::parse(&xml)
+        .map_err(|error| PlainError::Report { path: path.to_owned(), why: why(&error) })
+}
+
+/// Everything that the reports in a folder say.
+pub(crate) fn read_cases(folder: &Path) -> Result<Vec<Case>, PlainError> {
+    let mut cases = Vec::new();
+    for path in reports_in(folder).map_err(PlainError::Folder)?.keys() {
+        cases.extend(read_report(path)?);
+    }
+    Ok(cases)
+}
+
 fn ending(finished: &Finished, is_reported: bool) -> PlainEnding {
     match finished.why {
         FinishedWhy::TimedOut => PlainEnding::TimedOut,
@@ -277,7 +296,7 @@ fn ending(finished: &Finished, is_reported: bool) -> PlainEnding {
 }
 
 /// Tests, as `-Dtest=` names them: methods of one class are put together.
-fn pattern(ids: &[&str]) -> String {
+pub(crate) fn pattern(ids: &[&str]) -> String {
     let mut patterns: Vec<String> = Vec::new();
     let mut latest = None;
     for id in ids {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use unflake_engine::{Launch, Limits};
+use unflake_engine::{Launch, Limits, Perturbing};
 use unflake_model::random::Random;
 use unflake_model::{Factor, Factors};
 
@@ -83,7 +83,7 @@ impl Project {
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
             keeps_classes: false,
-            own_env: Some(own_env),
+            perturbing: Some(Perturbing::Factors(own_env)),
         }
     }
 }

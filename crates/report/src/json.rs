@@ -18,7 +18,7 @@ use unflake_model::{
 use unflake_stats::rate::interval;
 
 use crate::visible::{is_treacherous, tail};
-use crate::{Exhibit, Failure, State, View, Warning};
+use crate::{Choice, Exhibit, Failure, State, View, Warning};
 
 /// The version of the contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -130,6 +130,8 @@ struct FindingRow<'a> {
     state_setters: Vec<Vec<&'a str>>,
     roles_complete: bool,
     state: Vec<StateRow<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    choices: Vec<ChoiceRow<'a>>,
     reproduce: &'a [String],
     confirmed: bool,
     confidence: Option<f64>,
@@ -151,6 +153,22 @@ struct FailureRate {
 struct CleanersRow<'a> {
     polluters: Vec<&'a str>,
     cleaners: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ChoiceRow<'a> {
+    asks: &'a str,
+    r#where: &'a str,
+    test: Option<&'a str>,
+    number: u64,
+    of: u64,
+}
+
+impl<'a> ChoiceRow<'a> {
+    fn of(choice: &'a Choice) -> Self {
+        let Choice { api, place, test, number, n } = choice;
+        Self { asks: api, r#where: place, test: test.as_deref(), number: *number, of: *n }
+    }
 }
 
 #[derive(Serialize)]
@@ -289,6 +307,7 @@ impl<'a> FindingRow<'a> {
             state_setters: groups(state_setters),
             roles_complete: finding.is_complete,
             state: state.map(StateRow::of).collect(),
+            choices: exhibit.choices.iter().map(ChoiceRow::of).collect(),
             reproduce: &exhibit.reproduce,
             confirmed: exhibit.is_confirmed(),
             confidence: finding.confidence.map(|confidence| rounded(confidence.get())),

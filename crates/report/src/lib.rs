@@ -33,6 +33,7 @@
 //! sequence of findings in `ranking`.
 
 pub mod dirt;
+pub mod idflakies;
 pub mod json;
 pub mod junit;
 pub mod markdown;
@@ -51,7 +52,8 @@ mod words;
 
 pub use page::{Colour, Layout};
 pub use view::{
-    Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, State, Study, View,
+    Choice, Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, Seen, State,
+    Study, View,
 };
 pub use visible::visible;
 pub use warning::{NotCollected, Warning};

@@ -146,6 +146,10 @@ fn detail(view: &View<'_>, exhibit: &Exhibit) -> String {
     parts.extend(roles(view, exhibit));
     let state = exhibit.state.iter().take(NAMED_MAX);
     parts.extend(state.map(|it| format!("- state: {} ({})\n", code(&it.place), code(&it.kind))));
+    let choices = exhibit.choices.iter();
+    parts.extend(
+        choices.map(|it| format!("- choice: {} asks {}\n", code(&it.place), code(&it.api))),
+    );
     let evidence = words::evidence(view, exhibit);
     if !evidence.is_empty() {
         parts.push(format!("- {evidence}\n"));

@@ -5,7 +5,7 @@ use unflake_model::{CleanersOf, Group, TestIndex};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{more, noun};
-use crate::{Exhibit, State, View};
+use crate::{Choice, Exhibit, State, View};
 
 /// How much of each list is shown.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +108,22 @@ pub(crate) fn state_in_words(state: &State) -> String {
         (None, Some(after)) => format!("{place}: added, {}", visible(after)),
         (Some(before), None) => format!("{place}: removed, was {}", visible(before)),
     }
+}
+
+/// Open choices that decide how it ends.
+pub(crate) fn choices(page: &mut Page, exhibit: &Exhibit) {
+    let lines: Vec<String> = exhibit.choices.iter().flat_map(choice_in_words).collect();
+    let label = noun(exhibit.choices.len(), "choice", "choices");
+    page.exact(label, Ink::Plain, &lines);
+}
+
+/// "`com.acme.Receipt.text(Receipt.java:28)` asks `java.util.HashMap$KeySet.iterator`".
+pub(crate) fn choice_in_words(choice: &Choice) -> Vec<String> {
+    let Choice { api, place, test, number, n } = choice;
+    let asks = format!("{} asks {}", visible(place), visible(api));
+    let from = test.iter().map(|test| format!("  called from {}", visible(test)));
+    let which = format!("  choice {number} of {n}");
+    std::iter::once(asks).chain(from).chain([which]).collect()
 }
 
 /// Commands, each on a line of its own.

@@ -16,7 +16,7 @@ use unflake_model::{
     OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Verdict,
 };
 
-use crate::{Confirmation, Ended, Exhibit, Failure, Origin, State, Study, Warning};
+use crate::{Choice, Confirmation, Ended, Exhibit, Failure, Origin, State, Study, Warning};
 
 /// The version of the format.
 pub const VERSION: u32 = 1;
@@ -94,6 +94,29 @@ struct SavedExhibit {
     cold_confirmed: Option<(u32, u32)>,
     failure: Option<(String, String)>,
     state: Vec<SavedState>,
+    #[serde(default)]
+    choices: Vec<SavedChoice>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedChoice {
+    api: String,
+    place: String,
+    test: Option<String>,
+    number: u64,
+    n: u64,
+}
+
+impl SavedChoice {
+    fn of(choice: &Choice) -> Self {
+        let Choice { api, place, test, number, n } = choice.clone();
+        Self { api, place, test, number, n }
+    }
+
+    fn restore(self) -> Choice {
+        let Self { api, place, test, number, n } = self;
+        Choice { api, place, test, number, n }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -245,6 +268,7 @@ impl SavedExhibit {
             cold_confirmed: exhibit.cold_confirmed.map(|it| (it.as_predicted, it.tries)),
             failure: failure.map(|it| (it.message.clone(), it.text.clone())),
             state: state.map(SavedState::of).collect(),
+            choices: exhibit.choices.iter().map(SavedChoice::of).collect(),
         }
     }
 
@@ -285,6 +309,9 @@ impl SavedExhibit {
             cold_confirmed: self.cold_confirmed.map(cold),
             failure: self.failure.map(|(message, text)| Failure { message, text }),
             state: self.state.into_iter().map(SavedState::restore).collect(),
+            choices: self.choices.into_iter().map(SavedChoice::restore).collect(),
+            // Orders are on record with their runs.
+            seen: None,
         })
     }
 }

@@ -14,7 +14,7 @@ use unflake_model::{Dependencies, OutcomeChange, TestIndex};
 
 use crate::page::{Ink, Page};
 use crate::ranking::{Family, ranked};
-use crate::rows::{Caps, id, reproduce, roles, state};
+use crate::rows::{Caps, choices, id, reproduce, roles, state};
 use crate::visible::first_line;
 use crate::{Exhibit, Layout, View, words};
 
@@ -140,6 +140,7 @@ fn finding(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, told: Roles) {
         Roles::AsBefore => page.row("depends on", "the same tests as the first of this cause"),
     }
     state(page, exhibit, CAPS);
+    choices(page, exhibit);
     if let Some(failure) = &exhibit.failure {
         page.exact("failure", Ink::Plain, &[first_line(&failure.message, page.room())]);
     }

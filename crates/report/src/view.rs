@@ -118,6 +118,37 @@ pub struct Exhibit {
     pub failure: Option<Failure>,
     /// Where the tests share state, as far as that is known.
     pub state: Vec<State>,
+    /// Which open choices it depends on, as far as that is known: one, or the first and the last
+    /// of several that matter together.
+    pub choices: Vec<Choice>,
+    /// How it ended in the original order, and an order in which it ended otherwise.
+    pub seen: Option<(Seen, Seen)>,
+}
+
+/// How a test ended in an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// How.
+    pub outcome: OutcomeKind,
+    /// The order, up to the test.
+    pub order: Vec<TestIndex>,
+    /// In which run.
+    pub run: RunId,
+}
+
+/// A choice that the language leaves open, such as the order of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What of the language is asked: `java.util.HashMap$KeySet.iterator`.
+    pub api: String,
+    /// Who asks: `com.acme.Receipt.text(Receipt.java:28)`.
+    pub place: String,
+    /// The line of the test that led there, if that is another place.
+    pub test: Option<String>,
+    /// Its number among all choices of the run, from 1.
+    pub number: u64,
+    /// How many there were.
+    pub n: u64,
 }
 
 /// What came of trying the printed commands.

@@ -9,7 +9,7 @@ use unflake_model::Verdict;
 
 use crate::page::{Ink, Page};
 use crate::ranking::ranked;
-use crate::rows::{Caps, id, reproduce, roles, state};
+use crate::rows::{Caps, choices, id, reproduce, roles, state};
 use crate::visible::{last_lines, visible};
 use crate::{Ended, Exhibit, Layout, View, words};
 
@@ -36,6 +36,7 @@ pub fn render(view: &View<'_>, exhibit: &Exhibit, layout: Layout) -> String {
     page.row("runs", &seen_in(view, exhibit));
     roles(&mut page, view, exhibit, CAPS);
     state(&mut page, exhibit, CAPS);
+    choices(&mut page, exhibit);
     shared(&mut page, view, exhibit);
     failure(&mut page, exhibit);
     reproduce(&mut page, exhibit, CAPS);
@@ -175,6 +176,10 @@ fn unknown(view: &View<'_>, exhibit: &Exhibit) -> Vec<String> {
         (verdict == Verdict::NodUndecided, "whether the order changes how often".to_owned()),
         (verdict.is_non_deterministic(), "what makes it random".to_owned()),
         (verdict == Verdict::Ud, "what it depends on".to_owned()),
+        (
+            verdict == Verdict::Id && exhibit.choices.is_empty(),
+            "which choice it depends on".to_owned(),
+        ),
         (has_role && exhibit.state.is_empty(), "which state the tests share".to_owned()),
         (
             !exhibit.reproduce.is_empty() && exhibit.cold_confirmed.is_none(),

@@ -84,9 +84,13 @@ pub(crate) fn limits(tally: Tally, confidence: Confidence) -> String {
 /// What the finding rests on beyond its failure rate, sentence by sentence.
 pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
     let contrast = exhibit.finding.contrast.map(|it| sides(&exhibit.finding.dependencies, it));
-    let cold = exhibit.cold_confirmed.map(|it| {
-        cold(&view.origin.runner, it, if exhibit.is_contradicted() { "only " } else { "" })
-    });
+    // Open choices are not the plain runner's to make.
+    let who = match exhibit.finding.verdict {
+        Verdict::Id => "the printed command".to_owned(),
+        _ => format!("plain {}", visible(&view.origin.runner)),
+    };
+    let only = if exhibit.is_contradicted() { "only " } else { "" };
+    let cold = exhibit.cold_confirmed.map(|it| cold(&who, it, only));
     let unconfirmed = (!exhibit.finding.confirmed).then(|| "not confirmed".to_owned());
     let finding = &exhibit.finding;
     let has_roles =
@@ -114,8 +118,8 @@ fn sides(dependencies: &Dependencies, Contrast { alone, after_group }: Contrast)
     }
 }
 
-fn cold(runner: &str, Confirmation { as_predicted, tries }: Confirmation, only: &str) -> String {
-    format!("plain {} shows it {only}{as_predicted} of {tries} times", visible(runner))
+fn cold(who: &str, Confirmation { as_predicted, tries }: Confirmation, only: &str) -> String {
+    format!("{who} shows it {only}{as_predicted} of {tries} times")
 }
 
 /// Findings counted by what they mean for a reader.

@@ -234,7 +234,7 @@ mod tests {
                 position: position.into(),
                 attempt: attempt.into(),
             }),
-            Just(FromAgent::Done { in_part: false }),
+            Just(FromAgent::Done { in_part: false, chosen: None }),
         ]
     }
 
@@ -254,6 +254,7 @@ mod tests {
                     watch: None,
                     restore: None,
                     perturb: None,
+                    choices: None,
                 })
             },
         );
@@ -334,7 +335,7 @@ mod tests {
         bytes.extend(framed(r#"{"done": {"lines": 3}}"#));
         assert_eq!(
             read_all::<FromAgent>(&bytes, 100).unwrap(),
-            [FromAgent::Done { in_part: false }]
+            [FromAgent::Done { in_part: false, chosen: None }]
         );
         let error = read_all::<FromAgent>(&framed(r#"{"forked": {"run": 1}}"#), 100).unwrap_err();
         assert_eq!(

@@ -15,9 +15,9 @@ pub mod frame;
 mod message;
 
 pub use message::{
-    Applied, Change, Collected, CollectedTest, CollectionError, End, Ended, FromAgent, Hello,
-    Level, NotRestored, Perturb, Perturbed, Phase, Refused, RefusedFactor, Restore, Restored, Role,
-    Run, ToAgent,
+    Applied, Change, Choices, Chosen, Collected, CollectedTest, CollectionError, End, Ended,
+    FromAgent, Hello, Level, NotRestored, Perturb, Perturbed, Phase, Refused, RefusedFactor,
+    Restore, Restored, Role, Run, ToAgent,
 };
 
 /// Versions of the protocol, named by what they added.

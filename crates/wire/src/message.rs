@@ -65,12 +65,16 @@ pub enum FromAgent {
         /// Whether something was too large to be watched as a whole.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_part: bool,
+        /// Which open choices there were, if they were made on purpose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chosen: Option<Chosen>,
     },
 }
 
 /// What the engine says, on the server connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one is made at a time, and said at once")]
 pub enum ToAgent {
     /// Run these tests.
     Run(Run),
@@ -176,6 +180,9 @@ pub struct Run {
     /// Which circumstances to make otherwise; nothing is touched if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturb: Option<Box<Perturb>>,
+    /// Which open choices to make on purpose; none if this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choices: Option<Choices>,
 }
 
 /// Circumstances to be made otherwise. Those that are not named are held fixed.
@@ -218,6 +225,29 @@ pub struct RefusedFactor {
     pub factor: String,
     /// The reason, for people.
     pub why: String,
+}
+
+/// Choices that language and libraries leave open (the order of a set, of a folder, of what
+/// reflection lists), made on purpose. They are numbered from 1 in the order in which they come up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choices {
+    /// The same seed makes the same choices.
+    pub seed: u64,
+    /// The first that is made.
+    pub first: u64,
+    /// The last that is made; all from the first on without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
+}
+
+/// What became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// How many came up.
+    pub n: u64,
+    /// Who asked, innermost first, if only one was to be made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
 }
 
 /// State to be put back to what it was before the first test.

@@ -6,6 +6,7 @@ pub(crate) mod fix;
 pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod lint;
+mod listed;
 pub(crate) mod orders;
 pub(crate) mod replay;
 pub(crate) mod run;

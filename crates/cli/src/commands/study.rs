@@ -8,21 +8,25 @@ use unflake_app::adapter::Adapter;
 use unflake_app::java::JavaModule;
 use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
+use unflake_detect::idflakies::Configuration;
 use unflake_engine::{Interrupt, Limits};
 use unflake_junit::Prepared;
 use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Project, Runner};
-use unflake_report::{Colour, Layout, Study, json, junit, markdown, table, terminal, why};
+use unflake_report::{
+    Colour, Layout, Study, idflakies, json, junit, markdown, table, terminal, why,
+};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
+use super::listed;
 use crate::exit::{self, Failure};
 use crate::java::{self, Built};
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
 use crate::store_args::command_line;
 use crate::study_args::{
-    DepthArg, DetectArgs, LookArgs, RunnerArg, StudyArgs, StudyFormat, WhyArgs,
+    DepthArg, DetectArgs, LookArgs, RunnerArg, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
 };
 
 /// Prose is wrapped at this width where the terminal does not say.
@@ -32,16 +36,33 @@ pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
     let flake_rate = Rate::new(args.flake_rate)
         .map_err(|error| Failure::input(format!("--flake-rate: {error}"), "try 0.05"))?;
     let look = &args.study.look;
-    let task = Task::new(look, args.paths.clone(), Question::Suite, flake_rate)?;
+    let question = match args.strategy {
+        Some(strategy) => Question::Rounds(configuration(strategy), args.rounds),
+        None => Question::Suite,
+    };
+    let task = Task::new(look, args.paths.clone(), question, flake_rate)?;
     run(&task, &args.study, Shape::Suite)
 }
 
+fn configuration(strategy: StrategyArg) -> Configuration {
+    match strategy {
+        StrategyArg::OriginalOrder => Configuration::Original,
+        StrategyArg::RandomClass => Configuration::RandomClass,
+        StrategyArg::RandomClassMethod => Configuration::RandomClassMethod,
+        StrategyArg::ReverseClass => Configuration::ReverseClass,
+        StrategyArg::ReverseClassMethod => Configuration::ReverseClassMethod,
+    }
+}
+
 pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
+    if let Some(file) = listed::file(&args.test) {
+        return listed::why(args, file);
+    }
     let task = Task::about(&args.study.look, &args.test)?;
     run(&task, &args.study, Shape::Test)
 }
 
-fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
+pub(crate) fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
     let format = if args.json { StudyFormat::Json } else { args.format };
     let look = |subject: &dyn Adapter| {
         let mut line = Line::new(goal(&task.request, &args.look));
@@ -55,10 +76,11 @@ fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
             show(&found, format, shape)?;
             Ok(code(&found))
         }
-        Subject::Java(Built { project, modules }) => {
+        Subject::Java(Built { project, modules, nondex }) => {
+            let nondex = nondex.as_ref();
             let mut found = Vec::new();
             for prepared in in_question(&task.request.question, modules)? {
-                let study = look(&JavaModule { project, prepared })?;
+                let study = look(&JavaModule { project, prepared, nondex })?;
                 found.push((prepared.module.name.clone(), study));
             }
             show_modules(&found, format, shape)?;
@@ -68,7 +90,7 @@ fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
 }
 
 /// Something found is worse than something not decided.
-fn worse(one: u8, other: u8) -> u8 {
+pub(crate) fn worse(one: u8, other: u8) -> u8 {
     let rank = |code| [exit::SUCCESS, exit::UNDECIDED, exit::FOUND].iter().position(|c| *c == code);
     if rank(one) < rank(other) { other } else { one }
 }
@@ -129,7 +151,7 @@ impl Task {
         let subject = subject(args, paths, &interrupt)?;
         // The time is for all modules together.
         let n_parts = match (&subject, &question) {
-            (Subject::Java(built), Question::Suite) => built.modules.len(),
+            (Subject::Java(built), Question::Suite | Question::Rounds(..)) => built.modules.len(),
             _ => 1,
         };
         let time = args.time.map(|time| time / u32::try_from(n_parts).unwrap_or(u32::MAX));
@@ -255,6 +277,12 @@ fn show_modules(
         io::stdout().lock().write_all(json::render_modules(&parts).as_bytes())?;
         return Ok(());
     }
+    if format == StudyFormat::Idflakies {
+        let views: Vec<_> = found.iter().map(|(_, study)| study.view()).collect();
+        let views: Vec<_> = views.iter().collect();
+        io::stdout().lock().write_all(idflakies::render_all(&views).as_bytes())?;
+        return Ok(());
+    }
     for (name, study) in found {
         writeln!(io::stdout(), "Module {name}\n")?;
         show(study, format, shape)?;
@@ -279,6 +307,7 @@ pub(crate) fn show(study: &Study, format: StudyFormat, shape: Shape) -> Result<(
         StudyFormat::Json => out.write_all(json::render(&view).as_bytes())?,
         StudyFormat::Markdown => out.write_all(markdown::render(&view).as_bytes())?,
         StudyFormat::Junit => junit::write(&view, &mut out)?,
+        StudyFormat::Idflakies => out.write_all(idflakies::render(&view).as_bytes())?,
     }
     out.flush()?;
     Ok(())

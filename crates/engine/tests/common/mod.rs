@@ -40,7 +40,7 @@ pub(crate) fn launch(arguments: &[&str]) -> Launch {
         run_timeout: None,
         jobs: 1,
         keeps_classes: false,
-        own_env: None,
+        perturbing: None,
     }
 }
 

@@ -6,13 +6,13 @@ use crate::common::{Ran, run_watched, shop, start};
 use crate::{FAILED, PASSED};
 
 fn all() -> Watching {
-    Watching { kinds: vec!["all".to_owned()], restore: None }
+    Watching { kinds: vec!["all".to_owned()], ..Watching::default() }
 }
 
 fn restoring(before: usize, items: &[&str]) -> Watching {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
-    let restore = Restore { before, again: false, items, all_but: false };
-    Watching { kinds: Vec::new(), restore: Some(restore) }
+    let restore = Some(Restore { before, again: false, items, all_but: false });
+    Watching { restore, ..Watching::default() }
 }
 
 fn all_but(before: usize, items: &[&str]) -> Watching {

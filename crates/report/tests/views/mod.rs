@@ -136,6 +136,8 @@ impl Case {
             cold_confirmed: None,
             failure: (0 < tally.failures).then_some(failure),
             state: Vec::new(),
+            choices: Vec::new(),
+            seen: None,
         });
         self.exhibits.last_mut().expect("just pushed")
     }

@@ -113,12 +113,21 @@ public final class Main {
                 Json.object("applied", new ArrayList<>(), "refused", refuse(run)));
         List<Test> tests = tests(collected);
         Set<Integer> brief = new HashSet<>(integers(run.get("brief")));
-        Backends backends = preload.finish();
+        Choices choices = Choices.of(run);
+        Backends backends = preload.finish(choices != null);
         Watch watch = watch(run);
         Reporter reporter = new Reporter(connection, capture, brief, watch);
         boolean isTwice = Boolean.TRUE.equals(run.get("twice"));
-        backends.run(slots(tests, integers(run.get("order")), isTwice), reporter);
-        connection.say("done", watch.lastWords());
+        List<Slot> slots = slots(tests, integers(run.get("order")), isTwice);
+        if (choices != null) {
+            choices.begin();
+        }
+        backends.run(slots, reporter);
+        Map<String, Object> done = watch.lastWords();
+        if (choices != null) {
+            done.put("chosen", choices.lastWords());
+        }
+        connection.say("done", done);
         hush(server, listener);
     }
 

@@ -47,8 +47,11 @@ final class Preload implements Runnable {
         }
     }
 
-    /** Waits for what was begun: to break it off would be to do it twice. */
-    Backends finish() {
+    /**
+     * Waits for what was begun: to break it off would be to do it twice. What was not begun is done
+     * now, if every process is to do the same.
+     */
+    Backends finish(boolean isAlways) {
         synchronized (this) {
             isOver = true;
             notifyAll();
@@ -58,6 +61,12 @@ final class Preload implements Runnable {
         } catch (InterruptedException nobody) {
             throw new IllegalStateException(nobody);
         }
-        return backends == null ? Backends.of(plan) : backends;
+        if (backends == null) {
+            backends = Backends.of(plan);
+            if (isAlways) {
+                backends.warmUp();
+            }
+        }
+        return backends;
     }
 }

@@ -2,11 +2,18 @@ package unflake.agent;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Foreign text, bounded: what a failure says. It may be anything, and may fail in saying it. */
 final class Text {
     private static final int LENGTH_MAX = 64 * 1024;
-    private static final String OURS = "unflake.agent.";
+    /** Who runs the tests, and how they are called: the same in every trace. */
+    private static final String[] RUNNER = {
+        "unflake.agent.", "org.junit.", "junit.framework.", "jdk.internal.reflect.",
+        "java.lang.reflect.", "sun.reflect.",
+    };
+    private static final String[] JAVA = {"java.", "javax.", "jdk.", "sun."};
 
     private Text() {}
 
@@ -40,7 +47,7 @@ final class Text {
         }
     }
 
-    /** The stack trace, down to where our own begins. */
+    /** The stack trace, with the frames that say where in the project it was. */
     static String trace(Throwable failure) {
         StringWriter out = new StringWriter();
         try {
@@ -48,15 +55,49 @@ final class Text {
         } catch (Throwable broken) {
             return of(failure) + "\n" + out;
         }
+        return telling(out.toString());
+    }
+
+    /** A stack trace without the frames of the runner, and without what lies below the test. */
+    static String telling(String trace) {
         StringBuilder text = new StringBuilder();
-        boolean isOurs = false;
-        for (String line : out.toString().split("\n")) {
-            boolean isFrame = line.trim().startsWith("at ");
-            isOurs = isFrame && (isOurs || line.contains(OURS));
-            if (!isOurs) {
+        List<String> frames = new ArrayList<>();
+        for (String line : trace.split("\n")) {
+            if (line.trim().startsWith("at ")) {
+                frames.add(line);
+            } else {
+                flush(frames, text);
                 text.append(line).append('\n');
             }
         }
+        flush(frames, text);
         return text.toString();
+    }
+
+    private static void flush(List<String> frames, StringBuilder text) {
+        int last = frames.size() - 1;
+        while (0 <= last && (isOf(frames.get(last), RUNNER) || isOf(frames.get(last), JAVA))) {
+            last--;
+        }
+        boolean isTold = 0 <= last;
+        for (String frame : isTold ? frames.subList(0, last + 1) : frames) {
+            if (!isTold || !isOf(frame, RUNNER)) {
+                text.append(frame).append('\n');
+            }
+        }
+        frames.clear();
+    }
+
+    private static boolean isOf(String frame, String[] packages) {
+        String place = frame.trim().substring("at ".length());
+        int parenthesis = place.indexOf('(');
+        String name = parenthesis < 0 ? place : place.substring(0, parenthesis);
+        name = name.substring(name.lastIndexOf('/') + 1);
+        for (String start : packages) {
+            if (name.startsWith(start)) {
+                return true;
+            }
+        }
+        return false;
     }
 }

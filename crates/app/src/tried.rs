@@ -1,0 +1,134 @@
+//! What was found, put to the test: by the plain runner, and by asking what is behind it.
+
+use std::collections::BTreeMap;
+
+use unflake_engine::Collected;
+use unflake_model::{Environment, Finding, Suite, TestIndex};
+use unflake_report::{Choice, Confirmation, Ended, Exhibit, Origin, Record, Seen, State, Warning};
+
+use crate::analysis::Found;
+use crate::choice::decided;
+use crate::cold::{self, PlainRunner};
+use crate::imports::Imports;
+use crate::state::shared_state;
+use crate::world::EngineWorld;
+
+/// What was found, and with what it is tried.
+pub(crate) struct Trial<'a> {
+    pub(crate) suite: &'a Suite,
+    pub(crate) found: &'a Found,
+    pub(crate) records: &'a [Record],
+    /// How tests ended in the original order, and in another.
+    pub(crate) seen: BTreeMap<TestIndex, (Seen, Seen)>,
+    pub(crate) runner: &'a dyn PlainRunner,
+}
+
+/// What came of it, in the order of the findings, as far as there was time.
+#[derive(Default)]
+struct Tried {
+    /// What the plain runner says about each.
+    plain: Vec<Result<Option<Confirmation>, String>>,
+    /// The state behind each.
+    states: Vec<Vec<State>>,
+    /// The open choices behind those that depend on some.
+    choices: BTreeMap<TestIndex, Vec<Choice>>,
+    /// What the plain runner says about those that fail under other circumstances.
+    perturbed: BTreeMap<TestIndex, Confirmation>,
+    warnings: Vec<Warning>,
+}
+
+impl Trial<'_> {
+    /// Tries everything, and puts it together; with what stood in the way, each once.
+    pub(crate) fn exhibits(
+        &self,
+        world: &mut EngineWorld,
+        collected: &Collected,
+        origin: &Origin,
+    ) -> (Vec<Exhibit>, Vec<Warning>) {
+        let mut tried = self.try_findings(world);
+        self.try_choices(world, &mut tried);
+        let mut exhibits: Vec<Exhibit> =
+            self.found.findings.iter().map(|it| self.exhibit(it, &mut tried)).collect();
+        if self.found.ended != Ended::Interrupted {
+            let mut imports = Imports::new(world, self.suite, collected, self.runner);
+            for exhibit in &mut exhibits {
+                imports.tell_anew(exhibit);
+                replay_if_denied(exhibit, origin);
+            }
+        }
+        let Tried { plain, mut warnings, .. } = tried;
+        let reasons = plain.into_iter().filter_map(Result::err);
+        warnings.extend(reasons.map(|reason| Warning::PlainNotRun { reason }));
+        warnings.dedup();
+        (exhibits, warnings)
+    }
+
+    /// Tries what was found with the plain runner, and looks for the state behind each dependency:
+    /// both at once, because the plain runner has processes of its own.
+    fn try_findings(&self, world: &mut EngineWorld) -> Tried {
+        let &Self { suite, found, runner, .. } = self;
+        if found.ended == Ended::Interrupted {
+            // Who has pressed Ctrl-C does not want to wait for more runs.
+            return Tried::default();
+        }
+        std::thread::scope(|scope| {
+            let confirm = |finding| cold::confirm(suite, finding, runner);
+            let tried = scope.spawn(move || found.findings.iter().map(confirm).collect());
+            let has_time = found.ended == Ended::Confident;
+            let states = found.findings.iter().filter(|_| has_time);
+            let states = states.map_while(|it| shared_state(world, it).ok()).collect();
+            Tried { plain: tried.join().unwrap_or_default(), states, ..Tried::default() }
+        })
+    }
+
+    /// Looks for the open choices behind findings that fail under other circumstances, and tries
+    /// these with the plain runner.
+    fn try_choices(&self, world: &mut EngineWorld, tried: &mut Tried) {
+        let &Self { suite, found, runner, .. } = self;
+        if found.ended != Ended::Confident {
+            return;
+        }
+        let mut together: BTreeMap<Environment, Vec<TestIndex>> = BTreeMap::new();
+        for finding in &found.findings {
+            let Some(environment) = finding.fails_under else { continue };
+            together.entry(environment).or_default().push(finding.test);
+            let Ok(choices) = decided(world, suite, finding.test, environment) else { return };
+            tried.choices.insert(finding.test, choices);
+        }
+        for (environment, tests) in together {
+            match cold::confirm_perturbed(suite, &tests, environment, runner) {
+                Ok(confirmed) => tried.perturbed.extend(confirmed),
+                Err(reason) => tried.warnings.push(Warning::PlainNotRun { reason }),
+            }
+        }
+    }
+
+    fn exhibit(&self, finding: &Finding, tried: &mut Tried) -> Exhibit {
+        let &Self { suite, found, records, runner, .. } = self;
+        let test = finding.test;
+        let place = found.findings.iter().position(|it| it.test == test).unwrap_or_default();
+        let plain =
+            tried.plain.get(place).and_then(|answer| answer.as_ref().ok().copied().flatten());
+        let failures = &records[test.get()].failures;
+        Exhibit {
+            reproduce: cold::commands(suite, finding, runner),
+            cold_confirmed: plain.or(tried.perturbed.get(&test).copied()),
+            failure: failures.first().map(|attempt| attempt.failure.clone()),
+            state: tried.states.get_mut(place).map(std::mem::take).unwrap_or_default(),
+            choices: tried.choices.remove(&test).unwrap_or_default(),
+            seen: self.seen.get(&test).cloned(),
+            finding: finding.clone(),
+        }
+    }
+}
+
+/// What fails under circumstances that cannot be given to the plain runner, such as the order of
+/// listings, is shown by running the run again.
+fn replay_if_denied(exhibit: &mut Exhibit, origin: &Origin) {
+    let is_shown = exhibit.cold_confirmed.is_some_and(|cold| 0 < cold.as_predicted);
+    if exhibit.finding.fails_under.is_some() && !is_shown {
+        exhibit.cold_confirmed = None;
+        let run = exhibit.finding.failed_in.map(|run| origin.run_name(run));
+        exhibit.reproduce = run.map(|run| format!("unflake replay {run}")).into_iter().collect();
+    }
+}

@@ -1,0 +1,52 @@
+//! `unflake why flaky-lists.json`: the tests that iDFlakies has listed, one after the other.
+
+use std::fs;
+use std::path::Path;
+
+use unflake_app::study::Question;
+use unflake_junit::Prepared;
+use unflake_model::TestId;
+use unflake_report::idflakies;
+
+use super::study::{Shape, Subject, Task, run, worse};
+use crate::exit::{self, Failure};
+use crate::study_args::WhyArgs;
+
+/// How such a list is known.
+const ENDING: &str = ".json";
+
+/// The file of a list, if that is what was typed.
+pub(crate) fn file(typed: &str) -> Option<&Path> {
+    Some(Path::new(typed)).filter(|path| typed.ends_with(ENDING) && path.is_file())
+}
+
+/// Looks into every test of a list. One that is not there is said, and the rest goes on.
+pub(crate) fn why(args: &WhyArgs, file: &Path) -> Result<u8, Failure> {
+    let bad = |why: String| {
+        let message = format!("`{}` is no list of iDFlakies: {why}", file.display());
+        Failure::input(message, "give a `flaky-lists.json`, or a test as your runner spells it")
+    };
+    let text = fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
+    let mut names = idflakies::names(&text).map_err(bad)?;
+    names.sort();
+    names.dedup();
+    let Some(first) = names.first() else { return Ok(exit::SUCCESS) };
+    let mut task = Task::about(&args.study.look, first)?;
+    let mut code = exit::SUCCESS;
+    for name in &names {
+        let Some(id) = spelled_so(&task.subject, name) else {
+            exit::note(&format!("note: test `{name}` of the list was not collected\n"));
+            continue;
+        };
+        task.request.question = Question::Test(id);
+        code = worse(code, run(&task, &args.study, Shape::Test)?);
+    }
+    Ok(code)
+}
+
+/// The test that iDFlakies calls so. What is no test of a Java project is taken as it is.
+fn spelled_so(subject: &Subject, name: &str) -> Option<TestId> {
+    let Subject::Java(built) = subject else { return name.parse().ok() };
+    let mut ids = built.modules.iter().flat_map(Prepared::ids);
+    ids.find(|id| idflakies::spelled(id) == name)?.parse().ok()
+}

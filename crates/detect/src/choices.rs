@@ -1,0 +1,204 @@
+//! Does a test depend on choices that the language leaves open, and on which?
+//!
+//! A test that fails under one seed of perturbed choices may be implementation-dependent, or fail
+//! at random. So the same seed is put to the test again, in turn with one under which it passes (or
+//! with nothing perturbed), because failures come in bursts: it must fail under the one every time,
+//! and under the other never (spec 2.8, steps 2 and 3). Suspects of the same seeds share these runs,
+//! then each is tried alone once: what was shown in company counts only for tests that do not need
+//! it.
+//!
+//! Where choices are numbered in the order in which they come up, [`decisive`] finds those that
+//! matter. With the first `k` made on purpose, everything up to choice `k + 1` is the same in every
+//! run; so the smallest `k` with which the test fails names one choice for certain, whatever the
+//! test does afterwards.
+
+use std::rc::Rc;
+
+use futures_util::future::{join_all, try_join};
+use unflake_model::{
+    Environment, Evidence, Factors, Finding, Order, OutcomeKind, Repetition, TestIndex, Verdict,
+};
+
+use crate::campaign::{Confirmed, finding};
+use crate::explain::ALONE_CONFIRMED;
+use crate::lab::{Lab, OutOfBudget};
+use crate::ledger::Run;
+
+/// Everything else is held fixed as it is in runs with open choices; so what only random numbers
+/// decide is not taken for one of them.
+pub(crate) const NOTHING_PERTURBED: Environment =
+    Environment::Perturbed { factors: Factors::NONE, seed: 0 };
+
+/// Choices under which tests were seen to fail, and others under which they were seen to pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Contrast {
+    pub(crate) failing: Environment,
+    pub(crate) passing: Environment,
+}
+
+/// Which of these tests fail in the one environment every time, and in the other never.
+pub(crate) async fn confirm_all(
+    lab: Lab,
+    tests: Vec<TestIndex>,
+    contrast: Contrast,
+) -> Vec<Finding> {
+    let found = |test: TestIndex, confirmed, ran: Option<&Ran>| Finding {
+        fails_under: Some(contrast.failing),
+        failed_in: ran.map(|ran| ran.failing.id),
+        passed_in: ran.map(|ran| ran.passing.id),
+        ..finding(&lab, test, Verdict::Id, confirmed)
+    };
+    let mut rest = tests.clone();
+    let mut last = None;
+    for _ in 0..ALONE_CONFIRMED {
+        if rest.is_empty() {
+            break;
+        }
+        let Ok(ran) = contrast.run(&lab, &rest).await else {
+            return rest
+                .into_iter()
+                .map(|test| found(test, Confirmed::No, last.as_ref()))
+                .collect();
+        };
+        rest.retain(|test| ran.shows(*test));
+        last = Some(ran);
+    }
+    let (lab, found, last) = (&lab, &found, last.as_ref());
+    let is_alone = tests.len() == 1;
+    let alone = rest.into_iter().map(|test| async move {
+        if is_alone {
+            return Some(found(test, Confirmed::Yes, last));
+        }
+        match contrast.run(lab, &[test]).await {
+            Ok(ran) => ran.shows(test).then(|| found(test, Confirmed::Yes, Some(&ran))),
+            Err(OutOfBudget) => Some(found(test, Confirmed::No, last)),
+        }
+    });
+    join_all(alone).await.into_iter().flatten().collect()
+}
+
+/// Whether a test is implementation-dependent: tries one seed after the other.
+pub async fn seek(lab: Lab, test: TestIndex, n_seeds: u64) -> Option<Finding> {
+    for seed in 0..n_seeds {
+        let failing = Environment::open_choices(seed);
+        let order = Order::from_distinct([test]);
+        let run = lab.run_with(order, failing, Repetition::Once).await.ok()?;
+        if ends(&run, test) == Some(Evidence::Fail) {
+            let contrast = Contrast { failing, passing: NOTHING_PERTURBED };
+            return confirm_all(lab, vec![test], contrast).await.pop();
+        }
+    }
+    None
+}
+
+/// The same tests in both environments.
+struct Ran {
+    failing: Rc<Run>,
+    passing: Rc<Run>,
+}
+
+impl Ran {
+    fn shows(&self, test: TestIndex) -> bool {
+        let both = (ends(&self.failing, test), ends(&self.passing, test));
+        both == (Some(Evidence::Fail), Some(Evidence::Pass))
+    }
+}
+
+impl Contrast {
+    async fn run(self, lab: &Lab, tests: &[TestIndex]) -> Result<Ran, OutOfBudget> {
+        let order = Order::from_distinct(tests);
+        let run = |environment| lab.run_with(order.clone(), environment, Repetition::Once);
+        let (failing, passing) = try_join(run(self.failing), run(self.passing)).await?;
+        Ok(Ran { failing, passing })
+    }
+}
+
+fn ends(run: &Rc<Run>, test: TestIndex) -> Option<Evidence> {
+    run.outcomes().find(|(of, _)| *of == test).and_then(|(_, kind)| OutcomeKind::evidence(kind))
+}
+
+/// First and last of the choices `1..=n` that must be made on purpose for the test to fail, in a
+/// row; `None` if it does not fail with all of them. Each question may fail, which ends the search.
+pub fn decisive<E>(
+    n: u64,
+    mut fails: impl FnMut(u64, u64) -> Result<bool, E>,
+) -> Result<Option<(u64, u64)>, E> {
+    if n == 0 || !fails(1, n)? {
+        return Ok(None);
+    }
+    // Invariant: the first `low` do not suffice, the first `high` do.
+    let (mut low, mut high) = (0, n);
+    while low + 1 < high {
+        let middle = low.midpoint(high);
+        if fails(1, middle)? {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    let last = high;
+    if fails(last, last)? {
+        return Ok(Some((last, last)));
+    }
+    // Invariant: from `first` on they suffice, from `late` on they do not.
+    let (mut first, mut late) = (1, last);
+    while first + 1 < late {
+        let middle = first.midpoint(late);
+        if fails(middle, last)? {
+            first = middle;
+        } else {
+            late = middle;
+        }
+    }
+    Ok(Some((first, last)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn search(n: u64, needed: &[u64]) -> (Option<(u64, u64)>, usize) {
+        let mut n_questions = 0;
+        let Ok(found) = decisive(n, |first, last| {
+            n_questions += 1;
+            Ok::<_, Infallible>(needed.iter().all(|it| (first..=last).contains(it)))
+        });
+        (found, n_questions)
+    }
+
+    #[test]
+    fn the_one_choice_is_found_in_as_many_questions_as_its_number_has_digits() {
+        for n in [1, 2, 3, 10, 1000] {
+            for needed in 1..=n {
+                let (found, n_questions) = search(n, &[needed]);
+                assert_eq!(found, Some((needed, needed)), "{needed} of {n}");
+                assert!(n_questions <= 12, "{n_questions} for {needed} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn choices_that_are_needed_together_are_first_and_last_of_the_answer() {
+        assert_eq!(search(50, &[7, 30]).0, Some((7, 30)));
+        assert_eq!(search(50, &[1, 2]).0, Some((1, 2)));
+        assert_eq!(search(50, &[3, 20, 50]).0, Some((3, 50)));
+    }
+
+    #[test]
+    fn what_does_not_fail_with_all_of_them_has_no_decisive_choice() {
+        assert_eq!(search(0, &[]).0, None);
+        assert_eq!(search(20, &[21]).0, None);
+    }
+
+    #[test]
+    fn a_question_that_fails_ends_the_search() {
+        let mut n_questions = 0;
+        let found = decisive(1000, |_, _| {
+            n_questions += 1;
+            if n_questions < 3 { Ok(true) } else { Err("interrupted") }
+        });
+        assert_eq!(found, Err("interrupted"));
+        assert_eq!(n_questions, 3);
+    }
+}

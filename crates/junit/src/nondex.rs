@@ -1,0 +1,198 @@
+//! How are Java's open choices made on purpose?
+//!
+//! By NonDex (`edu.illinois:nondex-*`), whose classes stand in for a dozen of Java's own: iteration
+//! of hash maps and sets, what reflection lists, folders, and others of its list. Its jars come out
+//! of the user's repository by way of the user's Maven, as Surefire's own do; the classes are made
+//! from the user's Java, once, and kept beside the agent.
+//!
+//! `docs/design/java.md` says why it is not written anew.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use unflake_engine::process::{CommandLine, Finished, FinishedWhy, run_to_end};
+use unflake_engine::{Choosing, Interrupt, Perturbing};
+
+use crate::agent::key;
+use crate::project::Project;
+
+/// The version, and who fetches it.
+pub(crate) const VERSION: &str = "2.2.1";
+const FETCH: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
+/// What makes the classes, and what these call.
+const MAKER: &str = "nondex-instrumentation";
+const COMMON: &str = "nondex-common";
+const PATCH: &str = "patch.jar";
+
+/// A download of two small files.
+const FETCH_TIME_MAX: Duration = Duration::from_mins(5);
+/// It takes a second.
+const MAKE_TIME_MAX: Duration = Duration::from_mins(1);
+
+/// NonDex's own first seed, and how far its seeds are apart: with the same choices, its runs are
+/// ours. Seeds that lie close together would shuffle short lists all alike.
+const SEED: u64 = 933_178;
+const SEED_STEP: u64 = 0xa1e4;
+/// Its seeds are integers of Java.
+const SEED_MAX: u64 = 0x7fff_ffff;
+
+/// NonDex, ready for one Java.
+#[derive(Clone, Debug)]
+pub struct NonDex {
+    /// Where it is kept.
+    folder: PathBuf,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub enum NonDexError {
+    /// Its jars are not to be had.
+    #[error("NonDex {VERSION} cannot be fetched with Maven: {0}")]
+    Fetch(String),
+    /// It does not know this Java.
+    #[error("NonDex {VERSION} cannot be used with Java {version}: {text}")]
+    Refused {
+        /// Of Java.
+        version: String,
+        /// What it says.
+        text: String,
+    },
+    /// A program could not be started.
+    #[error("cannot run `{}`", .0.display())]
+    Start(OsString, #[source] io::Error),
+    /// Its folder cannot be written.
+    #[error("cannot write to `{}`", .0.display())]
+    Folder(PathBuf, #[source] io::Error),
+}
+
+impl NonDex {
+    /// The one for the Java of a project: that in the cache, or a new one.
+    pub fn find(
+        project: &Project,
+        cache: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self, NonDexError> {
+        let home = project.jdk.home.to_string_lossy();
+        let name = key([VERSION, project.jdk.version.as_str(), &home]);
+        let folder = cache.join("nondex").join(name);
+        if !folder.exists() {
+            let fail = |error| NonDexError::Folder(folder.clone(), error);
+            let parent = cache.join("nondex");
+            fs::create_dir_all(&parent).map_err(fail)?;
+            let new = tempfile::tempdir_in(&parent).map_err(fail)?;
+            fetch(project, new.path(), interrupt)?;
+            make(project, new.path(), interrupt)?;
+            // Whoever else has made the same at the same time has made the same.
+            if let Err(error) = fs::rename(new.path(), &folder)
+                && !folder.exists()
+            {
+                return Err(fail(error));
+            }
+        }
+        Ok(Self { folder })
+    }
+
+    /// What the engine is told about it.
+    pub fn perturbing(&self) -> Perturbing {
+        let folder = self.folder.display();
+        let common = jar(COMMON);
+        let flags = [
+            format!("--patch-module=java.base={folder}/{PATCH}:{folder}/{common}"),
+            "--add-exports=java.base/edu.illinois.nondex.common=ALL-UNNAMED".to_owned(),
+            "--add-opens=java.base/edu.illinois.nondex.shuffling=ALL-UNNAMED".to_owned(),
+            // It keeps still until it is told what to do.
+            "-DnondexStart=1".to_owned(),
+            "-DnondexEnd=0".to_owned(),
+            "-DnondexLogging=OFF".to_owned(),
+            format!("-DnondexDir={folder}"),
+        ];
+        let flags = flags.map(OsString::from).into();
+        Perturbing::Choices(Choosing { flags, seed_of: nondex_seed })
+    }
+}
+
+/// The seed by which NonDex knows one of ours: that of its run of the same number.
+pub(crate) fn nondex_seed(seed: u64) -> u64 {
+    SEED.wrapping_add(seed.wrapping_mul(SEED_STEP)) & SEED_MAX
+}
+
+fn jar(artifact: &str) -> String {
+    format!("{artifact}-{VERSION}.jar")
+}
+
+/// Has Maven put the jars into a folder; offline first.
+fn fetch(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), NonDexError> {
+    for artifact in [MAKER, COMMON] {
+        let mut said = String::new();
+        for offline in [true, false] {
+            let mut into = OsString::from("-DoutputDirectory=");
+            into.push(folder);
+            let mut words: Vec<OsString> = vec!["--quiet".into(), "--non-recursive".into()];
+            words.extend(offline.then(|| "--offline".into()));
+            words.extend([FETCH.into(), into]);
+            words.push(format!("-Dartifact=edu.illinois:{artifact}:{VERSION}").into());
+            let done = project
+                .maven
+                .call(words, FETCH_TIME_MAX, interrupt)
+                .map_err(|error| NonDexError::Start(project.maven.program.clone(), error))?;
+            said = complaint(&done);
+            if folder.join(jar(artifact)).is_file() {
+                break;
+            }
+        }
+        if !folder.join(jar(artifact)).is_file() {
+            return Err(NonDexError::Fetch(said));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the classes that stand in for Java's own.
+fn make(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), NonDexError> {
+    let program = project.jdk.program("java");
+    let line = CommandLine {
+        program: program.clone(),
+        arguments: vec![
+            "-cp".into(),
+            folder.join(jar(MAKER)).into(),
+            "edu.illinois.nondex.instr.Main".into(),
+            folder.join(PATCH).into(),
+        ],
+        current_dir: folder.to_owned(),
+        env: Vec::new(),
+    };
+    let done = run_to_end(&line, MAKE_TIME_MAX, interrupt)
+        .map_err(|error| NonDexError::Start(program, error))?;
+    if done.exit.code == Some(0) && folder.join(PATCH).is_file() {
+        return Ok(());
+    }
+    let version = project.jdk.version.clone();
+    Err(NonDexError::Refused { version, text: complaint(&done) })
+}
+
+/// The first thing it says that is a complaint.
+fn complaint(done: &Finished) -> String {
+    match done.why {
+        FinishedWhy::TimedOut => return "it took too long".to_owned(),
+        FinishedWhy::Interrupted => return "interrupted".to_owned(),
+        FinishedWhy::Exited => (),
+    }
+    let lines = || done.stdout.lines().chain(done.stderr.lines()).map(str::trim);
+    let is_complaint = |line: &&str| line.contains("ERROR") || line.contains("xception");
+    let first = lines().find(is_complaint).or_else(|| lines().find(|line| !line.is_empty()));
+    first.unwrap_or("it does not say why").trim_start_matches("[ERROR] ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_those_of_nondex_and_always_integers_of_java() {
+        assert_eq!([0, 1, 2].map(nondex_seed), [933_178, 974_622, 1_016_066]);
+        assert!([u64::MAX, 1 << 40].into_iter().all(|seed| nondex_seed(seed) <= SEED_MAX));
+    }
+}

@@ -1,0 +1,72 @@
+//! Where in the code does a choice come from?
+//!
+//! A stack, innermost first, begins within NonDex and Java's own classes. What of Java was asked is
+//! the outermost of these; who asked is the frame behind it. That may be a library; the line of the
+//! test that led there is told besides.
+
+/// Packages of Java and of what makes the choices.
+const JAVA: [&str; 6] = ["java.", "javax.", "jdk.", "sun.", "com.sun.", "edu.illinois.nondex."];
+
+/// Where a choice comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// What of Java was asked: `java.util.HashMap$KeySet.iterator`.
+    pub api: String,
+    /// Who asked: `com.acme.Receipt.text(Receipt.java:28)`.
+    pub place: String,
+    /// The line of the test that led there, if that is another place.
+    pub test: Option<String>,
+}
+
+impl Site {
+    /// From a stack of the process that ran a test; `None` if nobody but Java is in it.
+    pub fn of(stack: &[String], test: &str) -> Option<Self> {
+        let frames: Vec<&str> = stack.iter().map(|frame| without_module(frame)).collect();
+        let is_java = |frame: &&str| JAVA.iter().any(|package| frame.starts_with(package));
+        let at = frames.iter().position(|frame| !is_java(frame))?;
+        let api = at.checked_sub(1).map_or("", |before| frames[before]);
+        let class = test.split('#').next().unwrap_or(test);
+        let is_of_test = |frame: &&&str| {
+            frame.strip_prefix(class).is_some_and(|rest| rest.starts_with(['.', '$']))
+        };
+        let of_test = frames[at..].iter().find(is_of_test);
+        Some(Self {
+            api: api.split('(').next().unwrap_or(api).to_owned(),
+            place: frames[at].to_owned(),
+            test: of_test.filter(|frame| **frame != frames[at]).map(|frame| (*frame).to_owned()),
+        })
+    }
+}
+
+/// A frame without the names of its loader and module: `app//`, `java.base/`, `java.base@17/`.
+fn without_module(frame: &str) -> &str {
+    let name = frame.split('(').next().unwrap_or(frame);
+    name.rfind('/').map_or(frame, |slash| &frame[slash + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asked_java_is_named_and_the_line_of_the_test() {
+        let stack = [
+            "java.base/java.lang.Thread.getStackTrace(Thread.java:1610)",
+            "java.base/edu.illinois.nondex.common.NonDex.getPermutation(NonDex.java:103)",
+            "java.base/java.util.HashMap$HashIterator.<init>(HashMap.java:1605)",
+            "java.base/java.util.HashMap$KeySet.iterator(HashMap.java:985)",
+            "app//com.acme.Receipt.text(Receipt.java:28)",
+            "com.acme.ReceiptTest$Inner.lists(ReceiptTest.java:12)",
+            "java.base/java.lang.reflect.Method.invoke(Method.java:569)",
+        ]
+        .map(str::to_owned);
+        let site = Site::of(&stack, "com.acme.ReceiptTest#lists").unwrap();
+        assert_eq!(site.api, "java.util.HashMap$KeySet.iterator");
+        assert_eq!(site.place, "com.acme.Receipt.text(Receipt.java:28)");
+        let line = "com.acme.ReceiptTest$Inner.lists(ReceiptTest.java:12)";
+        assert_eq!(site.test.as_deref(), Some(line));
+        let own = Site::of(&stack[5..], "com.acme.ReceiptTest#lists").unwrap();
+        assert_eq!((own.place.as_str(), own.test), (line, None));
+        assert_eq!(Site::of(&stack[..4], "com.acme.ReceiptTest#lists"), None);
+    }
+}
