@@ -39,6 +39,8 @@ class Run(NamedTuple):
     """The kinds of state whose changes are told; None for none."""
     restore: Optional[Dict[str, Any]] = None
     """What is put back between two tests."""
+    trace: Any = False
+    """Whether the functions that each test calls are told (or by which means, for our tests)."""
 
     @classmethod
     def read(cls, body: Dict[str, Any]) -> "Run":
@@ -81,6 +83,11 @@ class Suite:
     def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
         """Has ``note(None)`` called before and ``note(name)`` after each set-up of a fixture that
         outlives a test."""
+        raise NotImplementedError
+
+    def tell_calls(self, trace: Any) -> None:
+        """Has ``trace.arm(function)`` called before each test function is, and ``trace.disarm()``
+        when it has returned."""
         raise NotImplementedError
 
     def attempt(self, test: int, following: Optional[int]) -> Ended:
@@ -192,6 +199,15 @@ def _watch(run: Run, setting: Setting, isolated: isolate.Isolated) -> Any:
     return watching.Watch(run.watch, wanted, place)
 
 
+def _trace(run: Run, setting: Setting) -> Any:
+    """Who notes the functions that tests call, if anybody is to."""
+    if not run.trace:
+        return None
+    trace = setting.bring("trace").Trace(run.trace)
+    setting.suite.tell_calls(trace)
+    return trace
+
+
 def _plan(run: Run) -> Iterator[Any]:
     """Position, attempt, test and the one that follows, for all attempts of a run."""
     for position, test in enumerate(run.order):
@@ -207,6 +223,7 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
     watch = _watch(run, setting, isolated)
     if watch is not None and watch.tells_fixtures:
         suite.tell_fixtures(watch.note)
+    trace = _trace(run, setting)
     total = 0.0
     for position, attempt, test, following in _plan(run):
         if watch is not None and attempt == 0 and watch.is_due(position):
@@ -216,6 +233,8 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
         ended = suite.attempt(test, following)
         seconds = perf_counter() - begun
         total += seconds
+        if trace is not None:
+            send("traced", position=position, attempt=attempt, **trace.take())
         send(
             "end",
             position=position,

@@ -155,6 +155,8 @@ def _one(cell: Cell, run: Run, passed: List[int]) -> None:
     if run.is_watched:
         # Once for all runs of this cell.
         cell.setting.bring("watch")
+    if run.trace:
+        cell.setting.bring("trace")
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:

@@ -165,6 +165,8 @@ class Server:
         if run.is_watched:
             # Once, here: cells inherit it.
             self._setting.bring("watch")
+        if run.trace:
+            self._setting.bring("trace")
         if self._in_place:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)

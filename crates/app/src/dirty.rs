@@ -189,7 +189,7 @@ impl Pass {
     fn submit(&self, experiment: &Experiment, engine: &mut Engine) -> Result<(), SubmitError> {
         engine.submit(experiment)?;
         let kinds = self.kinds.clone();
-        engine.watch(experiment.run, Some(Watching { kinds, restore: None }));
+        engine.watch(experiment.run, Some(Watching { kinds, ..Watching::default() }));
         Ok(())
     }
 
@@ -224,6 +224,7 @@ impl Pass {
                 Ok(
                     Event::RunStarted { .. }
                     | Event::TestStarted { .. }
+                    | Event::Traced { .. }
                     | Event::Restored { .. }
                     | Event::AgentDied { .. },
                 ) => {}

@@ -76,7 +76,7 @@ struct Trial<'w> {
 impl Trial<'_> {
     /// All places that the group leaves changed.
     fn suspects(&mut self) -> Result<Vec<Change>, Stopped> {
-        self.run(Watching { kinds: vec![ALL_KINDS.to_owned()], restore: None })?;
+        self.run(Watching { kinds: vec![ALL_KINDS.to_owned()], ..Watching::default() })?;
         let target = self.tests[self.tests.len() - 1];
         let ended = self.world.last_ended().ok_or(Stopped)?;
         let mut places: BTreeMap<String, Change> = BTreeMap::new();
@@ -97,7 +97,7 @@ impl Trial<'_> {
         }
         let items = chosen.iter().map(|place| suspects[*place].place.clone()).collect();
         let restore = Restore { before: self.tests.len() - 1, items, all_but: self.is_kept };
-        let ended = self.run(Watching { kinds: Vec::new(), restore: Some(restore) })?;
+        let ended = self.run(Watching { restore: Some(restore), ..Watching::default() })?;
         Ok(ended == Some(Evidence::Pass))
     }
 

@@ -121,6 +121,7 @@ impl Engine {
             brief: places(brief),
             watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
             restore: watching.and_then(|watching| watching.restore.clone()),
+            trace: watching.is_some_and(|watching| watching.trace),
         });
         let now = self.clock.now();
         let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };

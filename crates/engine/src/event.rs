@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use unflake_model::{Observation, Outcome, RunId, TestIndex};
-use unflake_wire::{Change, Level, Refused, Restore, Restored};
+use unflake_wire::{Change, Function, Level, Refused, Restore, Restored};
 
 use crate::process::Exit;
 
@@ -44,6 +44,19 @@ pub enum Event {
         changes: Vec<Change>,
         /// How many more such changes there were.
         n_more: u64,
+    },
+    /// An attempt has called these functions; in a traced run, before it is said to have ended.
+    Traced {
+        /// The run.
+        run: RunId,
+        /// The test.
+        test: TestIndex,
+        /// Which attempt of it, from 0.
+        attempt: usize,
+        /// By number.
+        functions: Vec<usize>,
+        /// The functions that are new in this run, numbered as they are told, from 0.
+        names: Vec<Function>,
     },
     /// State was put back in a run that was to do so.
     Restored {
@@ -105,6 +118,8 @@ pub struct Watching {
     pub kinds: Vec<String>,
     /// State to put back on the way.
     pub restore: Option<Restore>,
+    /// Whether to tell the functions that tests call.
+    pub trace: bool,
 }
 
 /// How a run came to its end.

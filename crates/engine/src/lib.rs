@@ -54,7 +54,7 @@ pub use interrupt::Interrupt;
 pub use launch::{AgentFiles, GRACE, Launch, Limits, Start};
 pub use roster::SetAside;
 pub use unflake_wire::{
-    Change, Collected, CollectedTest, CollectionError, Level, NotRestored, Refused, Restore,
-    Restored,
+    Change, Collected, CollectedTest, CollectionError, Function, Level, NotRestored, Refused,
+    Restore, Restored,
 };
 pub use workshop::{PrivateFolder, private_folder};

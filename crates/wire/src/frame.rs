@@ -253,6 +253,7 @@ mod tests {
                     brief: Vec::new(),
                     watch: None,
                     restore: None,
+                    trace: false,
                 })
             },
         );

@@ -15,8 +15,8 @@ pub mod frame;
 mod message;
 
 pub use message::{
-    Change, Collected, CollectedTest, CollectionError, End, Ended, FromAgent, Hello, Level,
-    NotRestored, Phase, Refused, Restore, Restored, Role, Run, ToAgent,
+    Change, Collected, CollectedTest, CollectionError, End, Ended, FromAgent, Function, Hello,
+    Level, NotRestored, Phase, Refused, Restore, Restored, Role, Run, ToAgent, Traced,
 };
 
 /// Versions of the protocol, named by what they added.

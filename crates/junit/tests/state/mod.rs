@@ -6,12 +6,12 @@ use crate::common::{Ran, run_watched, shop, start};
 use crate::{FAILED, PASSED};
 
 fn all() -> Watching {
-    Watching { kinds: vec!["all".to_owned()], restore: None }
+    Watching { kinds: vec!["all".to_owned()], ..Watching::default() }
 }
 
 fn restoring(before: usize, items: &[&str]) -> Watching {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
-    Watching { kinds: Vec::new(), restore: Some(Restore { before, items, all_but: false }) }
+    Watching { restore: Some(Restore { before, items, all_but: false }), ..Watching::default() }
 }
 
 fn all_but(before: usize, items: &[&str]) -> Watching {
