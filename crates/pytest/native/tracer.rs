@@ -75,6 +75,8 @@ pub struct Api {
     restore: unsafe extern "C" fn(Object, Object, Object),
     /// Gives a code object or a C function its number.
     first: Object,
+    /// Says whether code is the runner's, or ours: 1 if so.
+    is_runner: Object,
     /// The types of C functions: bound to something (two), and as descriptors of a class.
     bound: Object,
     bound_method: Object,
@@ -85,6 +87,7 @@ pub struct Api {
     to_code: [usize; 2],
 }
 
+/// How a function is known.
 #[derive(Clone, Copy)]
 struct Entry {
     /// Address of a code object or of the definition of a C function; 0 for an empty place.
@@ -94,12 +97,20 @@ struct Entry {
     test: u32,
 }
 
-struct State {
-    api: Api,
+/// What is known by its address.
+struct Table {
     entries: *mut Entry,
     /// One less than the number of places, a power of two.
     mask: usize,
     n_entries: usize,
+}
+
+struct State {
+    api: Api,
+    /// Functions, and their numbers.
+    table: Table,
+    /// Code that ran outside of tests, and whether it is the runner's.
+    outside: Table,
     /// Numbers noted in this test; as many places as the table has.
     noted: *mut u32,
     n_noted: usize,
@@ -130,8 +141,8 @@ unsafe fn word(object: Object, offset: usize) -> usize {
     unsafe { *object.byte_add(offset).cast::<usize>() }
 }
 
-impl State {
-    /// Its place in the table, or the empty one where it belongs. There is always an empty one.
+impl Table {
+    /// Its place, or the empty one where it belongs. There is always an empty one.
     fn find(&self, key: usize) -> *mut Entry {
         let mut at = (key >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
         loop {
@@ -147,9 +158,50 @@ impl State {
         }
     }
 
+    /// Whether it has grown.
+    fn insert(&mut self, entry: Entry) -> bool {
+        let grows = 2 * self.n_entries > self.mask;
+        if grows {
+            self.grow();
+        }
+        // SAFETY: `find` gives a place of the table.
+        unsafe { *self.find(entry.key) = entry };
+        self.n_entries += 1;
+        grows
+    }
+
+    fn grow(&mut self) {
+        let (old, n_old) = (self.entries, self.mask + 1);
+        (self.entries, self.mask) = (zeroed(2 * n_old), 2 * n_old - 1);
+        // SAFETY: the old entries are as many as there were places, and nobody else's.
+        unsafe {
+            for at in 0..n_old {
+                let entry = *old.add(at);
+                if entry.key != 0 {
+                    *self.find(entry.key) = entry;
+                }
+            }
+            free(old.cast());
+        }
+    }
+}
+
+/// Room for so many, all zero.
+fn zeroed<T>(n: usize) -> *mut T {
+    // SAFETY: any size may be asked for; what is made of zeroes here are numbers and pointers.
+    unsafe {
+        let memory = calloc(n, size_of::<T>());
+        if memory.is_null() {
+            abort();
+        }
+        memory.cast()
+    }
+}
+
+impl State {
     /// Whether it is known; if so, it is noted.
     fn note(&mut self, key: usize) -> bool {
-        let entry = self.find(key);
+        let entry = self.table.find(key);
         // SAFETY: `find` gives a place of the table; nothing else refers to it now.
         let entry = unsafe { &mut *entry };
         if entry.key == 0 {
@@ -172,34 +224,16 @@ impl State {
     }
 
     fn insert(&mut self, key: usize, number: u32) {
-        if 2 * self.n_entries > self.mask {
-            self.grow();
+        if self.table.insert(Entry { key, number, test: self.test }) {
+            let noted = zeroed(self.table.mask + 1);
+            // SAFETY: both have room for what was noted; the old one is nobody else's.
+            unsafe {
+                core::ptr::copy_nonoverlapping(self.noted, noted, self.n_noted);
+                free(self.noted.cast());
+            }
+            self.noted = noted;
         }
-        // SAFETY: `find` gives a place of the table.
-        unsafe { *self.find(key) = Entry { key, number, test: self.test } };
-        self.n_entries += 1;
         self.push(number);
-    }
-
-    fn grow(&mut self) {
-        let (old, n_old) = (self.entries, self.mask + 1);
-        // SAFETY: the old tables have the sizes they were made with; the new ones are twice that.
-        unsafe {
-            let (entries, noted) = tables(2 * n_old);
-            if entries.is_null() || noted.is_null() {
-                abort();
-            }
-            core::ptr::copy_nonoverlapping(self.noted, noted, self.n_noted);
-            free(self.noted.cast());
-            (self.entries, self.noted, self.mask) = (entries, noted, 2 * n_old - 1);
-            for at in 0..n_old {
-                let entry = *old.add(at);
-                if entry.key != 0 {
-                    *self.find(entry.key) = entry;
-                }
-            }
-            free(old.cast());
-        }
     }
 
     fn enter(&mut self, code: usize) {
@@ -223,14 +257,22 @@ impl State {
     }
 }
 
-/// Tables of a state, zeroed, or null.
+/// Asks Python about an object; -1 if it does not know.
 ///
 /// # Safety
 ///
-/// None: it only asks for memory.
-unsafe fn tables(n: usize) -> (*mut Entry, *mut u32) {
-    // SAFETY: any size may be asked for.
-    unsafe { (calloc(n, size_of::<Entry>()).cast(), calloc(n, size_of::<u32>()).cast()) }
+/// Both are objects, and nothing of the state is borrowed: Python may call us again.
+unsafe fn ask(api: Api, question: Object, shown: Object) -> isize {
+    // SAFETY: the caller's promise. An exception on its way is set aside meanwhile.
+    unsafe {
+        let [mut kind, mut value, mut trace] = [null_mut(); 3];
+        (api.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
+        let answer = (api.call)(question, shown, null_mut::<c_void>());
+        let number = if answer.is_null() { -1 } else { (api.as_long)(answer) };
+        (api.release)(answer);
+        (api.restore)(kind, value, trace);
+        number
+    }
 }
 
 /// Notes a function.
@@ -239,23 +281,41 @@ unsafe fn tables(n: usize) -> (*mut Entry, *mut u32) {
 ///
 /// `shown` is a code object or a C function, `key` the address it is known by.
 unsafe fn note(key: usize, shown: Object) {
-    // SAFETY: see `state`; the reference ends before Python is called.
-    if unsafe { state().note(key) } {
-        return;
-    }
-    // SAFETY: as above; `api` is a copy. Python may call us again, in this thread or another.
+    // SAFETY: see `state`; no reference is kept while Python is asked.
     unsafe {
+        if state().note(key) {
+            return;
+        }
         let api = state().api;
-        let [mut kind, mut value, mut trace] = [null_mut(); 3];
-        (api.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
-        let answer = (api.call)(api.first, shown, null_mut::<c_void>());
-        let number = if answer.is_null() { -1 } else { (api.as_long)(answer) };
-        (api.release)(answer);
-        (api.restore)(kind, value, trace);
+        let number = ask(api, api.first, shown);
         let state = state();
         if !state.note(key) {
             state.insert(key, u32::try_from(number).unwrap_or(NONE));
         }
+    }
+}
+
+/// Outside of a test: the runner's own places need not be heard again, all others may be met in a
+/// test.
+///
+/// # Safety
+///
+/// `code` is a code object.
+unsafe fn outside(code: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        let api = state().api;
+        let key = code as usize;
+        let found = *state().outside.find(key);
+        if found.key == key {
+            return if found.number == 1 { api.disable } else { api.none };
+        }
+        let number = u32::from(ask(api, api.is_runner, code) == 1);
+        let outside = &mut state().outside;
+        if (*outside.find(key)).key == 0 {
+            outside.insert(Entry { key, number, test: 0 });
+        }
+        api.none
     }
 }
 
@@ -302,7 +362,7 @@ unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Objec
         let state = state();
         state.enter(code as usize);
         if !state.is_open {
-            return state.api.none;
+            return outside(code);
         }
         note(code as usize, code);
         let state = self::state();
@@ -326,7 +386,7 @@ unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object
     unsafe {
         let state = state();
         if !state.is_open {
-            return state.api.none;
+            return outside(*args);
         }
         let called = *args.add(2);
         let kind = word(called, KIND) as Object;
@@ -369,27 +429,31 @@ pub static RETURNS: Method = method(on_return);
 #[unsafe(export_name = "tracer_call")]
 pub static CALLS: Method = method(on_call);
 
-/// Gets ready; 0 if that went well. What a run before this one noted is forgotten.
+/// Gets ready. What a run before this one noted is forgotten.
 ///
 /// # Safety
 ///
-/// What the agent says is true, and stays so.
+/// What the agent says is true, and stays so; nothing of ours is installed yet.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_begin(api: *const Api) -> c_int {
-    // SAFETY: nothing was installed yet, so nobody looks at the state.
+pub unsafe extern "C" fn tracer_begin(api: *const Api) {
+    let table = || Table { entries: zeroed(N_PLACES), mask: N_PLACES - 1, n_entries: 0 };
+    let made: *mut State = zeroed(1);
+    // SAFETY: there is room for it; nobody else looks at the state yet.
     unsafe {
-        let state = calloc(1, size_of::<State>()).cast::<State>();
-        let (entries, noted) = tables(N_PLACES);
-        if state.is_null() || entries.is_null() || noted.is_null() {
-            return -1;
-        }
-        (&raw mut (*state).api).write(*api);
-        (&raw mut (*state).entries).write(entries);
-        (&raw mut (*state).noted).write(noted);
-        (&raw mut (*state).mask).write(N_PLACES - 1);
-        STATE = state;
+        made.write(State {
+            api: *api,
+            table: table(),
+            outside: table(),
+            noted: zeroed(N_PLACES),
+            n_noted: 0,
+            test: 0,
+            n_heard: 0,
+            target: NOWHERE,
+            depth: 0,
+            is_open: false,
+        });
+        STATE = made;
     }
-    0
 }
 
 /// A new test, which begins with the next call of this code; at once if it is 0. Whether places
@@ -467,6 +531,7 @@ pub unsafe extern "C" fn tracer_noted(place: *mut *const u32) -> usize {
     unsafe {
         let state = state();
         state.is_open = false;
+        state.target = NOWHERE;
         *place = state.noted;
         state.n_noted
     }

@@ -33,6 +33,8 @@ _KIND, _DEFINITION, _DESCRIBED = 8, 16, 40
 _TO_CODE = (((32, _NOWHERE), (3, 8)), ((24, 32), (3, 11)))
 """Where in a frame its code is, and the version from which on it is there."""
 
+_RUNNERS = {"_pytest", "pluggy", "unflake_agent"}
+
 _getprofile = sys.getprofile
 
 
@@ -42,7 +44,7 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
     _fields_ = [
         (name, ctypes.c_void_p if _python else None)
         for name in (
-            "set_profile call as_long release fetch restore first bound bound_method descriptor none disable "
+            "set_profile call as_long release fetch restore first is_runner bound bound_method descriptor none disable "
             "to_code to_code_then"
         ).split()
     ]
@@ -80,12 +82,24 @@ def _to_code() -> Optional[Tuple[int, int]]:
     return way if found == id(frame.f_code) else None
 
 
+class _Outside:
+    """Knows code that runs outside of tests, and holds it, so that its address stays its own."""
+
+    def __init__(self) -> None:
+        self._held: List[CodeType] = []
+
+    def is_runner(self, code: CodeType) -> int:
+        """Whether it is the code of pytest, or ours: 1 if so."""
+        self._held.append(code)
+        return int(not _RUNNERS.isdisjoint(os.path.dirname(code.co_filename).split("/")))
+
+
 class _Library:
     """The library, told about this interpreter."""
 
     def __init__(self, path: str, names: Names, way: Tuple[int, int], disable: Any) -> None:
         library = ctypes.PyDLL(path)
-        self._held = (names.number, disable)
+        self._held = (names.number, _Outside().is_runner, disable)
         addresses = [
             ctypes.cast(getattr(_python, name), ctypes.c_void_p).value
             for name in (
@@ -97,16 +111,15 @@ class _Library:
                 "PyErr_Restore",
             )
         ]
-        objects = [self._held[0], BuiltinFunctionType, BoundMethod, Method, None, disable]
+        objects = [*self._held[:2], BuiltinFunctionType, BoundMethod, Method, None, disable]
         self._api = _Api(*addresses, *map(id, objects), *way)
         library.tracer_arm.argtypes = [ctypes.c_size_t]
         library.tracer_enter.argtypes = [ctypes.c_size_t]
         library.tracer_noted.argtypes = [ctypes.c_void_p]
         library.tracer_noted.restype = ctypes.c_size_t
-        for name in ("tracer_enter", "tracer_install", "tracer_remove"):
+        for name in ("tracer_begin", "tracer_enter", "tracer_install", "tracer_remove"):
             getattr(library, name).restype = None
-        if library.tracer_begin(ctypes.byref(self._api)) != 0:
-            raise OSError("no memory")
+        library.tracer_begin(ctypes.byref(self._api))
         self.arm = library.tracer_arm
         self.enter = library.tracer_enter
         self.install = library.tracer_install
@@ -158,12 +171,15 @@ class NativeProfile:
 
 
 class NativeMonitor:
-    """A tool of ``sys.monitoring``, from 3.12 on."""
+    """A tool of ``sys.monitoring``, from 3.12 on.
+
+    It stays on between tests: to switch it means that the interpreter prepares all code anew that
+    is being run, the runner's above all. Instead, the runner's places are switched off, once.
+    """
 
     def __init__(self, library: _Library, tool: int) -> None:
         self._library = library
         self._tool = tool
-        self._target: Optional[CodeType] = None
         self.numbers = library.numbers
         self._monitoring: Any = getattr(sys, "monitoring")
         events = self._monitoring.events
@@ -179,24 +195,17 @@ class NativeMonitor:
         for event, callback in callbacks.items():
             self._monitoring.register_callback(tool, event, callback)
         self._return = events.PY_RETURN
-        self._events = sum(callbacks) - self._return
+        self._monitoring.set_events(tool, sum(callbacks) - self._return)
 
     def arm(self, code: Optional[CodeType]) -> None:
         """Waits for a call of ``code``; for none, if there is no telling."""
-        is_worn = self._library.arm(0 if code is None else id(code))
-        self._target = code
         if code is not None:
             self._monitoring.set_local_events(self._tool, code, self._return)
-        self._monitoring.set_events(self._tool, self._events)
-        if is_worn:
+        if self._library.arm(0 if code is None else id(code)):
             self._monitoring.restart_events()
 
     def disarm(self) -> None:
-        """Stops."""
-        self._monitoring.set_events(self._tool, 0)
-        if self._target is not None:
-            self._monitoring.set_local_events(self._tool, self._target, 0)
-            self._target = None
+        """Stops, when the numbers are taken."""
 
 
 def begin(names: Names) -> Any:
