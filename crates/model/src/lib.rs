@@ -27,6 +27,7 @@ mod finding;
 mod order;
 mod outcome;
 pub mod random;
+mod root_cause;
 mod suite;
 mod test;
 mod verdict;
@@ -38,6 +39,7 @@ pub use finding::{
 };
 pub use order::{InvalidOrder, Order};
 pub use outcome::{Evidence, Outcome, OutcomeKind, Phase};
+pub use root_cause::{InvalidRootCause, RootCause};
 pub use suite::{ClassIndex, InvalidSuite, Suite, SuiteBuilder};
 pub use test::{InvalidTestId, TestId, TestIndex};
 pub use verdict::Verdict;

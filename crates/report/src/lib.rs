@@ -32,6 +32,7 @@
 //! sequence of findings in `ranking`.
 
 pub mod dirt;
+pub mod exposed;
 pub mod json;
 pub mod junit;
 pub mod markdown;
