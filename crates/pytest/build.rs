@@ -1,7 +1,7 @@
 //! Compiles `native/tracer.rs` to the library that the agent loads where calls are traced.
 //!
-//! By the compiler that compiles this crate, for the same target, on its own: the file is no part of
-//! the crate, which may not contain unsafe code. Where that does not work (a target without a
+//! By the compiler that compiles this crate, for the same target, on its own: the file is no part
+//! of the crate, which may not contain unsafe code. Where that does not work (a target without a
 //! linker at hand), an empty file takes its place, and the agent traces without it.
 
 use std::env;

@@ -11,7 +11,7 @@ use unflake_model::{OutcomeKind, RootCause, TestId};
 use crate::json::{Runner, WarningRow, safe_json, seconds};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
-use crate::words::{more, plural, span};
+use crate::words::{more, percent, plural, span};
 use crate::{Layout, Origin, Warning};
 
 /// The version of the contract with programs.
@@ -97,9 +97,10 @@ pub fn text(exposed: &Exposed, layout: Layout) -> String {
         page.warning(warning);
     }
     page.blank();
-    let time = |rows: &mut dyn Iterator<Item = &Row>| span(rows.map(|it| it.duration).sum());
-    let (all, some) = (time(&mut exposed.rows.iter()), time(&mut exposed.exposed()));
-    page.prose(&format!("Those take {some} of {all}."));
+    let all: Duration = exposed.rows.iter().map(|it| it.duration).sum();
+    let some: Duration = exposed.exposed().map(|it| it.duration).sum();
+    let share = percent(some.as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE), 2);
+    page.prose(&format!("Their share of the time of all tests, {}: {share} %.", span(all)));
     if exposed.rows.len() < exposed.n_tests {
         let n = exposed.n_tests - exposed.rows.len();
         page.prose(&format!("{} not run.", plural(n as u64, "test was", "tests were")));

@@ -131,8 +131,8 @@ fn toml(lesson: &Lesson) -> String {
     let projects = plural(lesson.n_projects as u64, "project", "projects");
     line(format!("# Learned from {tests} of {projects}, {} of them flaky.", lesson.n_flaky));
     if lesson.n_unlabelled > 0 {
-        let n = plural(lesson.n_unlabelled as u64, "test", "tests");
-        line(format!("# {n} without a label were left out."));
+        let (one, many) = ("test without a label was", "tests without a label were");
+        line(format!("# {} left out.", plural(lesson.n_unlabelled as u64, one, many)));
     }
     line(format!("# On these tests: {}.", words(lesson.learned.score)));
     for (number, fold) in (1..).zip(&lesson.folds) {

@@ -12,3 +12,4 @@ mod fixtures;
 mod lint;
 mod robust;
 mod setup;
+mod trace;
