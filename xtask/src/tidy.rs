@@ -28,7 +28,7 @@ const LEFTOVERS: [&str; 6] = [
 /// From the bottom up. A crate may use crates of lower layers only; the last may use all.
 const LAYERS: [&[&str]; 6] = [
     &["unflake-model", "unflake-wire"],
-    &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store"],
+    &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store", "unflake-calls"],
     &["unflake-detect", "unflake-engine", "unflake-report"],
     &["unflake-pytest", "unflake-junit"],
     &["unflake-app"],

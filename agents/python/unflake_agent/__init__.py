@@ -19,6 +19,7 @@ module                question it answers
 ``linux``             the system calls Python has no function for
 ``forkable``          is it safe to fork this process at all?
 ``watch``             what did each test leave changed, and what if it had not? (loaded when asked)
+``trace``             which functions did each test call? (loaded when asked)
 ====================  ==========================================================================
 
 Every function that is needed while tests run is bound by ``from os import write`` and the like when

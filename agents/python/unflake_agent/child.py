@@ -42,6 +42,8 @@ class Run(NamedTuple):
     """What is put back between two tests."""
     perturb: Optional[Dict[str, Any]] = None
     """Which circumstances are made otherwise, and the seed for it; None for none."""
+    trace: Any = False
+    """Whether the functions that each test calls are told (or by which means, for our tests)."""
 
     @classmethod
     def read(cls, body: Dict[str, Any]) -> "Run":
@@ -90,6 +92,11 @@ class Suite:
     def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
         """Has ``note(None)`` called before and ``note(name)`` after each set-up of a fixture that
         outlives a test."""
+        raise NotImplementedError
+
+    def tell_calls(self, trace: Any) -> None:
+        """Has ``trace.arm(function)`` called before each test function is, and ``trace.disarm()``
+        when it has returned."""
         raise NotImplementedError
 
     def attempt(self, test: int, following: Optional[int]) -> Ended:
@@ -218,6 +225,15 @@ def _perturb(run: Run, setting: Setting, send: Sink) -> None:
     send("perturbed", **perturbing.apply(run.perturb, around))
 
 
+def _trace(run: Run, setting: Setting) -> Any:
+    """Who notes the functions that tests call, if anybody is to."""
+    if not run.trace:
+        return None
+    trace = setting.bring("trace").Trace(run.trace)
+    setting.suite.tell_calls(trace)
+    return trace
+
+
 def _plan(run: Run) -> Iterator[Any]:
     """Position, attempt, test and the one that follows, for all attempts of a run."""
     stretch = run.stretch or len(run.order)
@@ -236,6 +252,7 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
     watch = _watch(run, setting, isolated)
     if watch is not None and watch.tells_fixtures:
         suite.tell_fixtures(watch.note)
+    trace = _trace(run, setting)
     total = 0.0
     for position, attempt, test, following in _plan(run):
         if watch is not None and attempt == 0 and watch.is_due(position):
@@ -247,6 +264,8 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
         ended = suite.attempt(test, following)
         seconds = perf_counter() - begun
         total += seconds
+        if trace is not None:
+            send("traced", position=position, attempt=attempt, **trace.take())
         send(
             "end",
             position=position,

@@ -157,6 +157,8 @@ def _one(cell: Cell, run: Run, passed: List[int]) -> None:
         cell.setting.bring("watch")
     if run.perturb is not None:
         cell.setting.bring("perturb")
+    if run.trace:
+        cell.setting.bring("trace")
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:

@@ -167,6 +167,8 @@ class Server:
             self._setting.bring("watch")
         if run.perturb is not None:
             self._setting.bring("perturb")
+        if run.trace:
+            self._setting.bring("trace")
         if self._in_place:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)

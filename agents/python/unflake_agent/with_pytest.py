@@ -16,6 +16,7 @@ last test's teardown, or of ``finish`` when a test stopped the session.
 import copy
 import os
 import traceback
+import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
@@ -85,6 +86,12 @@ class PytestSuite(Suite):
     def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
         self._session.config.pluginmanager.register(_Fixtures(note))
 
+    def tell_calls(self, trace: Any) -> None:
+        plugins = self._session.config.pluginmanager
+        plugins.register(_Calls(trace))
+        if any(_is_called_otherwise(item) for item in self._session.items):
+            plugins.register(_OtherCalls(trace))
+
     def attempt(self, test: int, following: Optional[int]) -> Ended:
         item = self._items[test]
         if following is None:
@@ -141,6 +148,48 @@ class _Fixtures:
         self._note(None)
         yield
         self._note(f"{scope} fixture {_fixture_name(fixturedef.argname)}")
+
+
+class _Calls:
+    """Another plugin, for runs that ask which functions are called.
+
+    It stands as close to the test function as a hook can, inside of plugins that replace it: a
+    coroutine has become a plain function by then.
+    """
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_pyfunc_call(self, pyfuncitem: Any) -> Iterator[None]:
+        self._trace.arm(pyfuncitem.obj)
+        yield
+        self._trace.disarm()
+
+
+class _OtherCalls:
+    """The same for tests that are not called by that hook. To stand in one more costs all tests."""
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: Any) -> Iterator[None]:
+        if not _is_called_otherwise(item):
+            yield
+            return
+        case = getattr(item, "_testcase", None)
+        if isinstance(case, unittest.TestCase):
+            self._trace.arm(item.obj, case._callTestMethod)  # type: ignore[attr-defined]
+        else:
+            self._trace.arm(item.runtest)
+        yield
+        self._trace.disarm()
+
+
+def _is_called_otherwise(item: Any) -> bool:
+    """Whether it is no function, or the method of a ``unittest.TestCase``."""
+    return not isinstance(item, pytest.Function) or hasattr(type(item), "_testcase")
 
 
 def _fixture_name(name: str) -> str:

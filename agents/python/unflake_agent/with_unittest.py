@@ -86,6 +86,10 @@ class UnittestSuite(Suite):
         self._suite: Any = unittest.TestSuite()
         self._result: Any = _Result()
         self._note: Callable[[Optional[str]], None] = lambda fixture: None
+        self._trace: Any = None
+
+    def tell_calls(self, trace: Any) -> None:
+        self._trace = trace
 
     def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
         self._note = note
@@ -124,7 +128,12 @@ class UnittestSuite(Suite):
                 result._note("error", {"message": "the set-up of its class or module had failed"})
             return
         result.phase = "call"
+        if self._trace is not None:
+            method = getattr(case, case._testMethodName)
+            self._trace.arm(method, getattr(case, "_callTestMethod", None))
         case(result)
+        if self._trace is not None:
+            self._trace.disarm()
 
     def _tear_down(self, case: Any, after: Optional[Any]) -> None:
         suite, result = self._suite, self._result

@@ -224,6 +224,7 @@ impl Pass {
                 Ok(
                     Event::RunStarted { .. }
                     | Event::TestStarted { .. }
+                    | Event::Traced { .. }
                     | Event::Restored { .. }
                     | Event::Perturbed { .. }
                     | Event::Chosen { .. }

@@ -181,6 +181,7 @@ impl World for EngineWorld {
                 Ok(
                     Event::RunStarted { .. }
                     | Event::TestStarted { .. }
+                    | Event::Traced { .. }
                     | Event::Restored { .. }
                     | Event::WatchedInPart { .. }
                     | Event::AgentDied { .. },

@@ -8,8 +8,10 @@ use unflake_orders::Strategy;
 
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::learn::LearnArgs;
 use crate::commands::lint::LintArgs;
 use crate::commands::shake::ShakeArgs;
+use crate::commands::trace::TraceArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
@@ -55,6 +57,8 @@ Examples:
       the tests once, as in continuous integration, with what is known about those that fail
   unflake lint --dynamic
       the tests that leave something behind, whether or not another stumbles over it yet
+  unflake trace
+      the tests that call what can come out otherwise, so are worth running again
   unflake history 'tests/test_cart.py::test_total'
       how one test fared in all campaigns, and what its failures said
   unflake replay 3f2a91/7 --times 10
@@ -103,6 +107,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List the tests that leave something behind, and what
     Lint(LintArgs),
+    /// List the tests that call functions which can come out otherwise: clocks, sockets, threads
+    Trace(TraceArgs),
+    /// Find out which functions flaky tests call and others do not
+    Learn(LearnArgs),
     /// Run one run of the history again, exactly, and say whether it ends as it did
     Replay(ReplayArgs),
     /// List earlier campaigns, what they found, and how a test fared in them

@@ -64,7 +64,7 @@ impl Kind {
 }
 
 /// All of them, in the order in which people ask for them.
-pub(crate) const SETTINGS: [Setting; 13] = [
+pub(crate) const SETTINGS: [Setting; 14] = [
     Setting {
         command: None,
         key: "python",
@@ -168,6 +168,15 @@ pub(crate) const SETTINGS: [Setting; 13] = [
         default: "\".unflake/history.sqlite\"",
         why: "The file of the history. Without it, one below XDG_STATE_HOME is taken, outside of \
               the project; name one to share it.",
+        kind: Kind::Path,
+        check: |_| Ok(()),
+    },
+    Setting {
+        command: None,
+        key: "functions",
+        default: "\"functions.toml\"",
+        why: "The functions that make a test worth running again, as `unflake learn` writes them. \
+              Without it, those known to be random, slow or far away are taken.",
         kind: Kind::Path,
         check: |_| Ok(()),
     },

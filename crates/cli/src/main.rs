@@ -10,6 +10,7 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+mod functions_file;
 mod history_args;
 mod java;
 mod orders_file;
@@ -73,6 +74,8 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Shake(args) => commands::shake::run(&args),
         Command::Lint(args) => commands::lint::run(&args),
+        Command::Trace(args) => commands::trace::run(&args),
+        Command::Learn(args) => commands::learn::run(&args).map(|()| exit::SUCCESS),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),
         Command::Orders(args) => commands::orders::run(&args).map(|()| exit::SUCCESS),

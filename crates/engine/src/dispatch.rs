@@ -145,6 +145,7 @@ impl Engine {
                 .or_else(|| watching.and_then(|watching| watching.restore.clone())),
             perturb: perturb(&self.launch, experiment.environment),
             choices: self.choices(&experiment),
+            trace: watching.is_some_and(|watching| watching.trace),
         });
         let now = self.clock.now();
         let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };

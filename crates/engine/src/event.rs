@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use unflake_model::{Observation, Outcome, RunId, TestIndex};
-use unflake_wire::{Change, Chosen, Level, Perturbed, Refused, Restore, Restored};
+use unflake_wire::{Change, Chosen, Function, Level, Perturbed, Refused, Restore, Restored};
 
 use crate::process::Exit;
 
@@ -44,6 +44,19 @@ pub enum Event {
         changes: Vec<Change>,
         /// How many more such changes there were.
         n_more: u64,
+    },
+    /// An attempt has called these functions; in a traced run, before it is said to have ended.
+    Traced {
+        /// The run.
+        run: RunId,
+        /// The test.
+        test: TestIndex,
+        /// Which attempt of it, from 0.
+        attempt: usize,
+        /// By number.
+        functions: Vec<usize>,
+        /// The functions that are new in this run, numbered as they are told, from 0.
+        names: Vec<Function>,
     },
     /// State was put back in a run that was to do so.
     Restored {
@@ -121,6 +134,8 @@ pub struct Watching {
     pub restore: Option<Restore>,
     /// In a perturbed run: the only open choices to make, first and last; all of them without.
     pub choices: Option<(u64, u64)>,
+    /// Whether to tell the functions that tests call.
+    pub trace: bool,
 }
 
 /// How a run came to its end.

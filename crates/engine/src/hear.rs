@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use unflake_model::Evidence;
-use unflake_wire::{Collected, End, FromAgent, Hello, Role, version};
+use unflake_wire::{Collected, End, FromAgent, Hello, Role, Traced, version};
 
 use crate::agent::{Purpose, Stage};
 use crate::engine::{Caller, Engine, Ticket, Waiting};
@@ -115,6 +115,7 @@ impl Engine {
             | FromAgent::Isolated { .. }
             | FromAgent::Start { .. }
             | FromAgent::End(_)
+            | FromAgent::Traced(_)
             | FromAgent::Restored(_)
             | FromAgent::Perturbed(_)
             | FromAgent::Done { .. } => (),
@@ -180,6 +181,13 @@ impl Engine {
                 }
             }
             FromAgent::End(end) => self.hear_end(ticket, end),
+            FromAgent::Traced(Traced { position, attempt, functions, names }) => {
+                if let Some(place) = running.progress.place(position, attempt) {
+                    let (run, test) = (running.experiment.run, place.test);
+                    let event = Event::Traced { run, test, attempt, functions, names };
+                    self.ready.push_back(event);
+                }
+            }
             FromAgent::Restored(restored) => {
                 let run = running.experiment.run;
                 self.ready.push_back(Event::Restored { run, restored });

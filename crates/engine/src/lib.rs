@@ -54,7 +54,7 @@ pub use interrupt::Interrupt;
 pub use launch::{AgentFiles, Choosing, GRACE, Launch, Limits, OwnEnv, Perturbing, Start};
 pub use roster::SetAside;
 pub use unflake_wire::{
-    Applied, Change, Chosen, Collected, CollectedTest, CollectionError, Level, NotRestored,
-    Perturbed, Refused, RefusedFactor, Restore, Restored,
+    Applied, Change, Chosen, Collected, CollectedTest, CollectionError, Function, Level,
+    NotRestored, Perturbed, Refused, RefusedFactor, Restore, Restored,
 };
 pub use workshop::{PrivateFolder, private_folder};

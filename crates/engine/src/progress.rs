@@ -55,7 +55,8 @@ impl Progress {
         }
     }
 
-    fn place(&self, position: usize, attempt: usize) -> Option<Place> {
+    /// Which attempt the agent speaks of; `None` if it is none of this run.
+    pub(crate) fn place(&self, position: usize, attempt: usize) -> Option<Place> {
         let number = position.checked_mul(self.n_per_position)?.checked_add(attempt)?;
         self.places.get(number).copied().filter(|_| attempt < self.n_per_position)
     }

@@ -42,7 +42,7 @@ pub use finding::{
 };
 pub use order::{InvalidOrder, Order};
 pub use outcome::{Evidence, Outcome, OutcomeKind, Phase};
-pub use root_cause::{RootCause, Symptom};
+pub use root_cause::{InvalidRootCause, RootCause, Symptom};
 pub use suite::{ClassIndex, InvalidSuite, Suite, SuiteBuilder};
 pub use test::{InvalidTestId, TestId, TestIndex};
 pub use verdict::Verdict;

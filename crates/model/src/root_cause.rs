@@ -1,5 +1,8 @@
 //! Why does a test flake? The categories of the literature (Luo et al. 2014), and one more.
 
+use std::fmt;
+use std::str::FromStr;
+
 /// What lies behind a flaky test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RootCause {
@@ -28,6 +31,21 @@ pub enum RootCause {
 }
 
 impl RootCause {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::AsyncWait,
+        Self::Concurrency,
+        Self::OrderDependency,
+        Self::Network,
+        Self::ResourceLeak,
+        Self::Randomness,
+        Self::Io,
+        Self::Time,
+        Self::FloatingPoint,
+        Self::UnorderedCollection,
+        Self::Platform,
+    ];
+
     /// The word for it in files. Never changes.
     pub fn slug(self) -> &'static str {
         match self {
@@ -63,6 +81,26 @@ impl RootCause {
     }
 }
 
+impl fmt::Display for RootCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.slug())
+    }
+}
+
+/// A text that names no root cause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no root cause")]
+pub struct InvalidRootCause(String);
+
+impl FromStr for RootCause {
+    type Err = InvalidRootCause;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRootCause> {
+        let found = Self::ALL.into_iter().find(|cause| cause.slug() == text);
+        found.ok_or_else(|| InvalidRootCause(text.to_owned()))
+    }
+}
+
 /// What the complaint of a failing test is about, as far as it tells causes apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symptom {
@@ -75,4 +113,17 @@ pub enum Symptom {
     Address,
     /// A file is there, is not there, or is somebody else's.
     File,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slug_is_read_back() {
+        for cause in RootCause::ALL {
+            assert_eq!(cause.slug().parse(), Ok(cause));
+        }
+        assert!("bad luck".parse::<RootCause>().is_err());
+    }
 }

@@ -38,6 +38,11 @@ const FILES: &[(&str, &str)] = embed![
     "serve.py",
     "shelter.py",
     "start.py",
+    "trace/__init__.py",
+    "trace/monitor.py",
+    "trace/names.py",
+    "trace/native.py",
+    "trace/profile.py",
     "watch/__init__.py",
     "watch/change.py",
     "watch/code.py",
@@ -59,10 +64,14 @@ const FILES: &[(&str, &str)] = embed![
     "with_unittest.py",
 ];
 
+/// What notes calls in native code (`native/tracer.rs`); empty where it could not be built.
+const TRACER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.so"));
+
 /// The agent, as files to be written where the interpreter finds them.
 pub(crate) fn agent_files() -> AgentFiles {
     let files = FILES.iter().map(|(name, text)| ((*name).into(), text.as_bytes().to_vec()));
-    AgentFiles { files: files.collect(), entry: "__main__.py".into() }
+    let tracer = (!TRACER.is_empty()).then(|| ("trace/tracer.so".into(), TRACER.to_vec()));
+    AgentFiles { files: files.chain(tracer).collect(), entry: "__main__.py".into() }
 }
 
 #[cfg(test)]
@@ -74,7 +83,7 @@ mod tests {
     fn every_file_of_the_agent_is_carried() {
         let folder =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/python/unflake_agent");
-        let mut there: Vec<String> = ["", "mend/", "perturb/", "watch/"]
+        let mut there: Vec<String> = ["", "mend/", "perturb/", "trace/", "watch/"]
             .iter()
             .flat_map(|inner| {
                 let entries = std::fs::read_dir(folder.join(inner)).unwrap();

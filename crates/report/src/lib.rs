@@ -33,6 +33,7 @@
 //! sequence of findings in `ranking`.
 
 pub mod dirt;
+pub mod exposed;
 pub mod idflakies;
 pub mod json;
 pub mod junit;

@@ -255,6 +255,7 @@ mod tests {
                     restore: None,
                     perturb: None,
                     choices: None,
+                    trace: false,
                 })
             },
         );

@@ -16,8 +16,8 @@ mod message;
 
 pub use message::{
     Applied, Change, Choices, Chosen, Collected, CollectedTest, CollectionError, End, Ended,
-    FromAgent, Hello, Level, NotRestored, Perturb, Perturbed, Phase, Refused, RefusedFactor,
-    Restore, Restored, Role, Run, ToAgent,
+    FromAgent, Function, Hello, Level, NotRestored, Perturb, Perturbed, Phase, Refused,
+    RefusedFactor, Restore, Restored, Role, Run, ToAgent, Traced,
 };
 
 /// Versions of the protocol, named by what they added.

@@ -56,6 +56,8 @@ pub enum FromAgent {
     },
     /// Run: an attempt is over, teardown included.
     End(End),
+    /// Run: which functions an attempt called, in a traced run, before its end is told.
+    Traced(Traced),
     /// Run: state was put back.
     Restored(Restored),
     /// Run: which circumstances were made otherwise.
@@ -183,6 +185,9 @@ pub struct Run {
     /// Which open choices to make on purpose; none if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choices: Option<Choices>,
+    /// Whether to tell which functions each test calls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trace: bool,
 }
 
 /// Circumstances to be made otherwise. Those that are not named are held fixed.
@@ -248,6 +253,34 @@ pub struct Chosen {
     /// Who asked, innermost first, if only one was to be made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
+}
+
+/// The functions that an attempt called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traced {
+    /// The place of the test in the order of the run.
+    pub position: usize,
+    /// Which attempt of it, from 0.
+    pub attempt: usize,
+    /// By number, each once.
+    pub functions: Vec<usize>,
+    /// The functions that are new in this run. They are numbered as they are told, from 0.
+    pub names: Vec<Function>,
+}
+
+/// A function, by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Function {
+    /// The module it is of.
+    pub module: String,
+    /// Its name there, with the class if it is of one.
+    pub name: String,
+    /// The file it stands in, if it is written in the language of the tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line on which it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
 }
 
 /// State to be put back to what it was before the first test.

@@ -14,3 +14,4 @@ mod imports;
 mod lint;
 mod robust;
 mod setup;
+mod trace;

@@ -1,0 +1,95 @@
+"""Which functions did each test call?
+
+A test that fails at random calls something that can come out otherwise: a clock, a generator, a
+socket, a thread. So the set of functions that a test calls says, after one run, whether it is worth
+running again, and which code it reaches. Told are Python functions and those written in C, of all
+threads, from the call of the test function to its return: neither the fixtures nor the runner.
+
+Everything is asked for at every single call, so the price is what counts; ``begin`` takes the
+cheapest way there is.
+
+=================  ==============================================================================
+module             question it answers
+=================  ==============================================================================
+``names``          what is a function called, and which number does it have in this run?
+``native``         how are calls noted by code that is not Python? (3.8 and newer, if it loads)
+``monitor``        how are they noted by ``sys.monitoring``, from 3.12 on?
+``profile``        how are they noted by ``sys.setprofile``? Slow, exact, and there always
+=================  ==============================================================================
+
+Each is a *means*: ``arm(code)`` begins to note what is called when that code is, ``disarm`` stops,
+``numbers`` are the functions noted in between.
+
+Limits: C functions are seen when Python code calls them, not when C code does. Processes that a
+test starts are not seen. Below 3.12, threads are seen if ``threading`` starts them in the test. A
+test that installs a profiler of its own is seen until then.
+"""
+
+import functools
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from types import CodeType, FunctionType, MethodType
+from typing import Any, Dict, Optional
+
+from . import monitor, native, profile
+from .names import Names
+
+_SUSPENDS = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
+
+MEANS = {"native": native.begin, "monitor": monitor.begin, "profile": profile.begin}
+"""From the cheapest to the one that always works."""
+
+
+class Trace:
+    """Traces one run."""
+
+    def __init__(self, wanted: Any) -> None:
+        self._names = Names()
+        self._means = _begin(wanted, self._names)
+        self._is_armed = False
+        self._has_run = False
+
+    def arm(self, function: Any, otherwise: Any = None) -> None:
+        """The next call of ``function`` is the test; or of ``otherwise``, if it can be suspended.
+
+        If it cannot be told when that is, everything counts from here on.
+        """
+        code = code_of(function)
+        if code is not None and code.co_flags & _SUSPENDS:
+            code = code_of(otherwise)
+        self._is_armed = self._has_run = True
+        self._means.arm(code)
+
+    def disarm(self) -> None:
+        """The test function has returned."""
+        if self._is_armed:
+            self._is_armed = False
+            self._means.disarm()
+
+    def take(self) -> Dict[str, Any]:
+        """What ``traced`` tells: what the test called, and the names that are new in this run."""
+        self.disarm()
+        functions = self._means.numbers() if self._has_run else []
+        self._has_run = False
+        return {"functions": functions, "names": self._names.news()}
+
+
+def _begin(wanted: Any, names: Names) -> Any:
+    kinds = [str(wanted)] if wanted in MEANS else list(MEANS)
+    for kind in kinds:
+        means = MEANS[kind](names)
+        if means is not None:
+            return means
+    raise ValueError(f"calls cannot be traced by {wanted}")
+
+
+def code_of(function: Any) -> Optional[CodeType]:
+    """The code that runs when it is called; None if that is not known."""
+    # By type and not by attribute: the function may be an object of the tested program.
+    while True:
+        if type(function) is MethodType:
+            function = function.__func__
+        elif type(function) is functools.partial:
+            function = function.func
+        else:
+            break
+    return function.__code__ if type(function) is FunctionType else None

@@ -1,0 +1,109 @@
+"""How are calls noted by ``sys.monitoring``, from 3.12 on?
+
+The interpreter reports where a function begins and where one is called, for all threads. Each place
+is reported once in a test, and then no more: what a loop calls a thousand times costs as much as
+what is called once. At a place that calls several C functions, one after the other, the first of
+them is noted; functions in Python are noted where they begin.
+"""
+
+import sys
+from types import BuiltinFunctionType, CodeType
+from typing import Any, Dict, List, Optional
+
+from .names import BoundMethod, Method, Names
+
+_monitoring: Any = getattr(sys, "monitoring", None)
+_TOOL_IDS = (4, 3)
+"""Those that belong to nobody: debuggers, coverage, profilers and optimisers have others."""
+
+NAME = "unflake"
+
+
+def tool_id() -> Optional[int]:
+    """One that is ours from now on; None if there is none."""
+    if _monitoring is None:
+        return None
+    for number in _TOOL_IDS:
+        if _monitoring.get_tool(number) is None:
+            _monitoring.use_tool_id(number, NAME)
+            return number
+    return None
+
+
+class Monitor:
+    """Notes calls in Python, each place once."""
+
+    def __init__(self, names: Names, tool: int) -> None:
+        self._names = names
+        self._tool = tool
+        self._noted: Dict[int, None] = {}
+        self._target: Optional[CodeType] = None
+        self._depth = 0
+        self._is_open = False
+        self._disable = _monitoring.DISABLE
+        events = _monitoring.events
+        self._events = events.PY_START | events.PY_RESUME | events.PY_THROW
+        self._events |= events.PY_UNWIND | events.CALL
+        self._return = events.PY_RETURN
+        for event, callback in (
+            (events.PY_START, self._begins),
+            (events.PY_RESUME, self._begins),
+            (events.PY_THROW, self._thrown),
+            (events.PY_RETURN, self._ends),
+            (events.PY_UNWIND, self._ends),
+            (events.CALL, self._calls),
+        ):
+            _monitoring.register_callback(tool, event, callback)
+
+    def arm(self, code: Optional[CodeType]) -> None:
+        """Waits for a call of ``code``; for none, if there is no telling."""
+        self._noted = {}
+        self._target, self._depth = code, 0
+        self._is_open = code is None
+        if code is not None:
+            _monitoring.set_local_events(self._tool, code, self._return)
+        _monitoring.set_events(self._tool, self._events)
+        _monitoring.restart_events()
+
+    def disarm(self) -> None:
+        """Stops."""
+        _monitoring.set_events(self._tool, 0)
+        if self._target is not None:
+            _monitoring.set_local_events(self._tool, self._target, 0)
+        self._is_open, self._target = False, None
+
+    def numbers(self) -> List[int]:
+        """The functions noted."""
+        return list(self._noted)
+
+    def _begins(self, code: CodeType, _: int) -> Any:
+        if code is self._target:
+            self._depth += 1
+            self._is_open = True
+        # What happens before the test must not switch off what happens in it.
+        if not self._is_open:
+            return None
+        self._noted[self._names.of_code(code)] = None
+        return None if code is self._target else self._disable
+
+    def _thrown(self, code: CodeType, _: int, __: Any) -> None:
+        self._begins(code, 0)
+
+    def _ends(self, code: CodeType, _: int, __: Any) -> None:
+        if code is self._target:
+            self._depth -= 1
+            self._is_open = self._depth > 0
+
+    def _calls(self, _: CodeType, __: int, called: Any, ___: Any) -> Any:
+        if not self._is_open:
+            return None
+        kind = type(called)
+        if kind is BuiltinFunctionType or kind is Method or kind is BoundMethod:
+            self._noted[self._names.of_c(called)] = None
+        return self._disable
+
+
+def begin(names: Names) -> Optional[Monitor]:
+    """None before 3.12, or if others have taken all there is."""
+    tool = tool_id()
+    return None if tool is None else Monitor(names, tool)

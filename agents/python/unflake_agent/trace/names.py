@@ -1,0 +1,159 @@
+"""What is a function called, and which number does it have in this run?
+
+A function is its module and its qualified name, as ``threading`` and ``Condition.wait``; with its
+file and first line if it is written in Python. A method written in C has the class that defines it,
+however it was reached: ``random.random`` is ``Random.random`` of ``_random``. Two functions of one
+name in one place are one function.
+
+No code of the tested program is called to find out.
+"""
+
+import marshal
+import sys
+from importlib.util import cache_from_source
+from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ..wire import text
+
+_NAME_LIMIT = 300
+_CO_OPTIMIZED = 1
+_PYC_HEADER = 16
+_N_FRAMES_UP = 4
+
+Method = type(list.append)
+"""A method written in C, as its class has it."""
+_kinds: List[Any] = BuiltinFunctionType.__subclasses__()
+BoundMethod: Any = ([each for each in _kinds if each.__name__ == "builtin_method"] or [Method])[0]
+"""A bound one that is told its class, from 3.9 on."""
+_ClassMethod = type(dict.__dict__["fromkeys"])
+_mro = type.__dict__["__mro__"].__get__
+_dict = type.__dict__["__dict__"].__get__
+_module = type.__dict__["__module__"].__get__
+_qualname = type.__dict__["__qualname__"].__get__
+_name = BuiltinFunctionType.__dict__["__name__"].__get__
+_self = BuiltinFunctionType.__dict__["__self__"].__get__
+_getframe = sys._getframe
+
+Place = Tuple[str, int]
+"""Where code stands: its own name and its first line."""
+
+
+class Names:
+    """The functions of one run, numbered as they come."""
+
+    def __init__(self) -> None:
+        self._numbers: Dict[Tuple[Any, ...], int] = {}
+        self._news: List[Dict[str, Any]] = []
+        # So that the address of a code object is not used again for another.
+        self._codes: Dict[int, Tuple[CodeType, int]] = {}
+        self._files: Dict[str, Dict[Place, str]] = {}
+
+    def number(self, seen: Any) -> int:
+        """Of a code object or a C function."""
+        if type(seen) is CodeType:
+            return self.of_code(seen)
+        return self.of_c(seen)
+
+    def of_code(self, code: CodeType) -> int:
+        """Of a function in Python, which is being called now."""
+        known = self._codes.get(id(code))
+        if known is None:
+            name = self._qualname(code)
+            key = (_module_of(code), name, code.co_filename, code.co_firstlineno)
+            known = self._codes[id(code)] = (code, self._number(key))
+        return known[1]
+
+    def of_c(self, function: Any) -> int:
+        """Of a function in C: bound, or as the descriptor of a class."""
+        return self._number(name_of_c(function))
+
+    def _number(self, key: Tuple[Any, ...]) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._numbers)
+            told = {"module": text(key[0], _NAME_LIMIT), "name": text(key[1], _NAME_LIMIT)}
+            if len(key) > 2:
+                told.update(file=text(key[2], _NAME_LIMIT), line=key[3])
+            self._news.append(told)
+        return number
+
+    def news(self) -> List[Dict[str, Any]]:
+        """The names given since the last time, in the order of their numbers."""
+        news, self._news = self._news, []
+        return news
+
+    def _qualname(self, code: CodeType) -> str:
+        name: Optional[str] = getattr(code, "co_qualname", None)
+        if name is not None:
+            return name
+        file = code.co_filename
+        if file not in self._files:
+            self._files[file] = qualified(file)
+        return self._files[file].get((code.co_name, code.co_firstlineno), code.co_name)
+
+
+def _module_of(code: CodeType) -> str:
+    """By the frame that runs it, somewhere above us."""
+    frame: Optional[FrameType] = _getframe(2)
+    for _ in range(_N_FRAMES_UP):
+        if frame is None:
+            break
+        if frame.f_code is code:
+            return _string(dict.get(frame.f_globals, "__name__"))
+        frame = frame.f_back
+    return "?"
+
+
+def name_of_c(function: Any) -> Tuple[str, str]:
+    """Module and qualified name of a function in C."""
+    kind = type(function)
+    if kind is Method:
+        owner = function.__objclass__
+        return _string(_module(owner)), f"{_qualname(owner)}.{function.__name__}"
+    if not issubclass(kind, BuiltinFunctionType):
+        return _string(_module(kind)), _string(_qualname(kind))
+    name, bound = _name(function), _self(function)
+    if bound is None or isinstance(bound, ModuleType):
+        return _string(function.__module__), name
+    owner = bound if isinstance(bound, type) else type(bound)
+    for base in _mro(owner):
+        if type(_dict(base).get(name)) in (Method, _ClassMethod):
+            owner = base
+            break
+    return _string(_module(owner)), f"{_qualname(owner)}.{name}"
+
+
+def _string(value: Any) -> str:
+    return value if type(value) is str else "?"
+
+
+def qualified(file: str) -> Dict[Place, str]:
+    """The qualified names of all functions in a file: Python keeps them from 3.11 on only."""
+    try:
+        code = _compiled(file)
+    except Exception:
+        return {}
+    return {(inner.co_name, inner.co_firstlineno): name for inner, name in _walk(code, "")}
+
+
+def _compiled(file: str) -> CodeType:
+    with open(file, "rb") as stream:
+        source = stream.read()
+    try:
+        with open(cache_from_source(file), "rb") as stream:
+            code = marshal.loads(stream.read()[_PYC_HEADER:])
+        if type(code) is CodeType:
+            return code
+    except (OSError, ValueError, EOFError, NotImplementedError):
+        pass
+    return compile(source, file, "exec", dont_inherit=True)
+
+
+def _walk(code: CodeType, prefix: str) -> Iterator[Tuple[CodeType, str]]:
+    for inner in code.co_consts:
+        if type(inner) is CodeType:
+            name = prefix + inner.co_name
+            yield inner, name
+            is_function = inner.co_flags & _CO_OPTIMIZED
+            yield from _walk(inner, name + (".<locals>." if is_function else "."))

@@ -1,0 +1,228 @@
+"""How are calls noted by code that is not Python?
+
+Beside this file there may be a library of ours (``crates/pytest/native/tracer.rs``; not where it
+could not be built). It is called back by the interpreter at every call, and knows by an address
+whether there is anything to do: as a profile function below 3.12, by ``sys.monitoring`` from there
+on. What it must know about the inside of objects is looked up here in objects whose answer we know;
+if one is not as expected, there is no native means, and another one is taken.
+"""
+
+import array
+import os
+import sys
+import threading
+from types import BuiltinFunctionType, CodeType, FrameType
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import monitor
+from .names import BoundMethod, Method, Names
+
+try:
+    import ctypes
+
+    _python: Any = ctypes.pythonapi
+except (ImportError, AttributeError):
+    _python = None
+
+LIBRARY = "tracer.so"
+
+_WORD = 8
+_NOWHERE = (1 << 64) - 1
+_KIND, _DEFINITION, _DESCRIBED = 8, 16, 40
+"""Where in an object its type is, and where in a C function what defines it."""
+_TO_CODE = (((32, _NOWHERE), (3, 8)), ((24, 32), (3, 11)))
+"""Where in a frame its code is, and the version from which on it is there."""
+
+_RUNNERS = {"_pytest", "pluggy", "unflake_agent"}
+
+_getprofile = sys.getprofile
+
+
+class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
+    """As in the library."""
+
+    _fields_ = [
+        (name, ctypes.c_void_p if _python else None)
+        for name in (
+            "set_profile call as_long release fetch restore first is_runner bound bound_method descriptor none disable "
+            "to_code to_code_then"
+        ).split()
+    ]
+
+
+def _word(address: int) -> int:
+    return int(ctypes.c_size_t.from_address(address).value)
+
+
+def _is_as_expected() -> bool:
+    """Whether the objects of this interpreter are built as the library believes."""
+    if _python is None or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
+        return False
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+    bound: Any = [].append
+    defined, described = _word(id(len) + _DEFINITION), _word(id(list.append) + _DESCRIBED)
+    return (
+        _word(id(len) + _KIND) == id(BuiltinFunctionType)
+        and _word(id(list.append) + _KIND) == id(Method)
+        and _word(id(bound) + _DEFINITION) == described
+        and defined != described
+        and ctypes.string_at(_word(defined)) == b"len"
+        and ctypes.string_at(_word(described)) == b"append"
+    )
+
+
+def _to_code() -> Optional[Tuple[int, int]]:
+    """How a profile function comes from a frame to its code; None if in no way that we know."""
+    frame = sys._getframe()
+    (way,) = [way for way, since in _TO_CODE if sys.version_info >= since][-1:]
+    found = _word(id(frame) + way[0])
+    if way[1] != _NOWHERE:
+        found = _word(found + way[1])
+    return way if found == id(frame.f_code) else None
+
+
+class _Outside:
+    """Knows code that runs outside of tests, and holds it, so that its address stays its own."""
+
+    def __init__(self) -> None:
+        self._held: List[CodeType] = []
+
+    def is_runner(self, code: CodeType) -> int:
+        """Whether it is the code of pytest, or ours: 1 if so."""
+        self._held.append(code)
+        return int(not _RUNNERS.isdisjoint(os.path.dirname(code.co_filename).split("/")))
+
+
+class _Library:
+    """The library, told about this interpreter."""
+
+    def __init__(self, path: str, names: Names, way: Tuple[int, int], disable: Any) -> None:
+        library = ctypes.PyDLL(path)
+        self._held = (names.number, _Outside().is_runner, disable)
+        addresses = [
+            ctypes.cast(getattr(_python, name), ctypes.c_void_p).value
+            for name in (
+                "PyEval_SetProfile",
+                "PyObject_CallFunctionObjArgs",
+                "PyLong_AsLong",
+                "Py_DecRef",
+                "PyErr_Fetch",
+                "PyErr_Restore",
+            )
+        ]
+        objects = [*self._held[:2], BuiltinFunctionType, BoundMethod, Method, None, disable]
+        self._api = _Api(*addresses, *map(id, objects), *way)
+        library.tracer_arm.argtypes = [ctypes.c_size_t]
+        library.tracer_enter.argtypes = [ctypes.c_size_t]
+        library.tracer_noted.argtypes = [ctypes.c_void_p]
+        library.tracer_noted.restype = ctypes.c_size_t
+        for name in ("tracer_begin", "tracer_enter", "tracer_install", "tracer_remove"):
+            getattr(library, name).restype = None
+        library.tracer_begin(ctypes.byref(self._api))
+        self.arm = library.tracer_arm
+        self.enter = library.tracer_enter
+        self.install = library.tracer_install
+        self.remove = library.tracer_remove
+        self._noted = library.tracer_noted
+        self._library = library
+        self._place = ctypes.c_void_p()
+
+    def numbers(self) -> List[int]:
+        """The functions noted."""
+        n = self._noted(ctypes.byref(self._place))
+        noted = array.array("I")
+        noted.frombytes(ctypes.string_at(self._place.value or 0, 4 * n))
+        return noted.tolist()
+
+    def callback(self, name: str) -> Any:
+        """One of its functions as an object that Python can call."""
+        make = _python.PyCFunction_NewEx
+        make.argtypes, make.restype = [ctypes.c_void_p] * 3, ctypes.py_object
+        return make(ctypes.addressof(ctypes.c_char.in_dll(self._library, name)), None, None)
+
+
+class NativeProfile:
+    """A profile function, below 3.12."""
+
+    def __init__(self, library: _Library) -> None:
+        self._library = library
+        self.numbers = library.numbers
+
+    def arm(self, code: Optional[CodeType]) -> None:
+        """Waits for a call of ``code``; for none, if there is no telling."""
+        self._library.arm(0 if code is None else id(code))
+        if _getprofile() is None:
+            threading.setprofile(self._in_thread)
+            self._library.install()
+
+    def disarm(self) -> None:
+        """Stops."""
+        if getattr(threading, "_profile_hook", None) == self._in_thread:
+            threading.setprofile(None)
+        if _getprofile() is None:
+            self._library.remove()
+
+    def _in_thread(self, frame: FrameType, event: str, _: Any) -> None:
+        """The first event of a thread; all that follow are not Python's any more."""
+        if event == "call":
+            self._library.enter(id(frame.f_code))
+        self._library.install()
+
+
+class NativeMonitor:
+    """A tool of ``sys.monitoring``, from 3.12 on.
+
+    It stays on between tests: to switch it means that the interpreter prepares all code anew that
+    is being run, the runner's above all. Instead, the runner's places are switched off, once.
+    """
+
+    def __init__(self, library: _Library, tool: int) -> None:
+        self._library = library
+        self._tool = tool
+        self.numbers = library.numbers
+        self._monitoring: Any = getattr(sys, "monitoring")
+        events = self._monitoring.events
+        begins, ends = library.callback("tracer_start"), library.callback("tracer_return")
+        callbacks: Dict[Any, Any] = {
+            events.PY_START: begins,
+            events.PY_RESUME: begins,
+            events.PY_THROW: begins,
+            events.PY_RETURN: ends,
+            events.PY_UNWIND: ends,
+            events.CALL: library.callback("tracer_call"),
+        }
+        for event, callback in callbacks.items():
+            self._monitoring.register_callback(tool, event, callback)
+        self._return = events.PY_RETURN
+        self._monitoring.set_events(tool, sum(callbacks) - self._return)
+
+    def arm(self, code: Optional[CodeType]) -> None:
+        """Waits for a call of ``code``; for none, if there is no telling."""
+        if code is not None:
+            self._monitoring.set_local_events(self._tool, code, self._return)
+        if self._library.arm(0 if code is None else id(code)):
+            self._monitoring.restart_events()
+
+    def disarm(self) -> None:
+        """Stops, when the numbers are taken."""
+
+
+def begin(names: Names) -> Any:
+    """None if there is no library, or if this interpreter is not as it expects."""
+    path = os.path.join(os.path.dirname(__file__), LIBRARY)
+    if not os.path.isfile(path) or not _is_as_expected():
+        return None
+    is_profile = sys.version_info < (3, 12)
+    way = _to_code() if is_profile else (0, 0)
+    if way is None:
+        return None
+    try:
+        disable = None if is_profile else getattr(sys, "monitoring").DISABLE
+        library = _Library(path, names, way, disable)
+    except (OSError, AttributeError):
+        return None
+    if is_profile:
+        return NativeProfile(library)
+    tool = monitor.tool_id()
+    return None if tool is None else NativeMonitor(library, tool)

@@ -1,0 +1,66 @@
+"""How are calls noted by ``sys.setprofile``? Slow, exact, and there always.
+
+Below 3.12 the profiler belongs to a thread; ``threading`` gives it to those it starts.
+"""
+
+import sys
+import threading
+from types import CodeType, FrameType
+from typing import Any, Dict, List, Optional
+
+from .names import Names
+
+_setprofile = sys.setprofile
+_getprofile = sys.getprofile
+
+
+class Profile:
+    """Notes calls in Python."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._noted: Dict[int, None] = {}
+        self._target: Optional[CodeType] = None
+        self._opener: Optional[FrameType] = None
+        self._is_open = False
+
+    def arm(self, code: Optional[CodeType]) -> None:
+        """Waits for a call of ``code``; for none, if there is no telling."""
+        self._noted = {}
+        self._target, self._opener = code, None
+        self._is_open = code is None
+        if _getprofile() is None:
+            threading.setprofile(self._event)
+            _setprofile(self._event)
+
+    def disarm(self) -> None:
+        """Stops."""
+        self._is_open = False
+        self._target = self._opener = None
+        if _getprofile() == self._event:
+            _setprofile(None)
+        if getattr(threading, "_profile_hook", None) == self._event:
+            threading.setprofile(None)
+
+    def numbers(self) -> List[int]:
+        """The functions noted."""
+        return list(self._noted)
+
+    def _event(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call":
+            if not self._is_open and frame.f_code is self._target:
+                self._is_open, self._opener = True, frame
+            if self._is_open:
+                self._noted[self._names.of_code(frame.f_code)] = None
+        elif not self._is_open:
+            return
+        elif event == "c_call":
+            self._noted[self._names.of_c(arg)] = None
+        elif event == "return" and frame is self._opener:
+            self._is_open = False
+            self._target = None
+
+
+def begin(names: Names) -> Profile:
+    """There always."""
+    return Profile(names)

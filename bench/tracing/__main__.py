@@ -1,0 +1,119 @@
+"""What tracing costs: passes untraced, traced, and by `sys.setprofile`, over the same real suites.
+
+    python3 bench/tracing [--suites attrs,click] [--repeat 3]
+    python3 bench/tracing --project FOLDER --python PROGRAM [-- OPTIONS OF PYTEST]
+
+A pass is what the engine asks the agent for: all tests in their original order, in one process
+forked after collection. Passes of the three kinds are made in turn. Seconds are processor time of
+that process, all that a pass costs but collection, the best of all passes of a kind: others use the
+machine, too. The ratio is to the untraced pass.
+
+The native library is built by `rustc`, as the build of unflake does; without it, a row says so.
+The first run fetches the suites and makes a Python environment for each under `target/bench`.
+Times decide nothing: the exit code is 1 only if a suite could not be run.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from typing import Any, Dict, List, Optional
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "agents" / "python" / "tests")]
+
+from watching import __main__ as watching  # noqa: E402
+
+KINDS: Dict[str, Dict[str, Any]] = {
+    "untraced": {},
+    "traced": {"trace": True},
+    "setprofile": {"trace": "profile"},
+}
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> int:
+    args = parse_args()
+    print(f"{'suite':<24}{'Python':>8}{'tests':>7}{'untraced s':>12}{'traced':>8}"
+          f"{'setprofile':>12}  functions of a test, by what", flush=True)  # fmt: skip
+    failed = False
+    for name, folder, python, options in watching.chosen(args):
+        inner = [str(python), str(pathlib.Path(__file__)), "--inside", str(folder)]
+        inner += ["--repeat", str(args.repeat), "--name", name, "--", *options]
+        done = subprocess.run(inner, env=watching.variables(folder))
+        failed = failed or done.returncode != 0
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"load {load} on {os.cpu_count()} cores")
+    return int(failed)
+
+
+def parse_args() -> Any:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    names = ",".join(suite.name for suite in watching.SUITES)
+    parser.add_argument("--suites", help="some of " + names)
+    parser.add_argument("--project", type=pathlib.Path, help="a project of yours instead")
+    parser.add_argument("--python", default=sys.executable, help="the Python of that project")
+    parser.add_argument("--repeat", type=int, default=3, help="passes of each kind")
+    parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--name", help=argparse.SUPPRESS)
+    parser.add_argument("options", nargs="*", help="options of pytest, after --")
+    return parser.parse_args()
+
+
+def inside(args: Any) -> int:
+    """In the Python of the suite: all passes over it, and its row."""
+    import engine
+    import test_trace
+
+    engine.PATIENCE = 600
+    with tempfile.TemporaryDirectory(prefix="unflake-tracing-") as place:
+        means = "native code" if test_trace.build(place) else "Python"
+        engine.AGENT = os.path.join(place, "unflake_agent", "__main__.py")
+        env = {"PYTHONPATH": os.environ["UNFLAKE_BENCH_PATH"]}
+        options = ["-p", "no:cacheprovider", *args.options]
+        with engine.Engine(str(args.inside), options, env=env) as agent:
+            row = measured(agent, args.repeat) if agent.said[0][0] == "collected" else None
+            n_tests = len(agent.ids) if row else 0
+    if row is None:
+        print(f"{args.name:<24} could not be run")
+        return 1
+    untraced = min(row["untraced"])
+    python = "{}.{}.{}".format(*sys.version_info)
+    print(f"{args.name:<24}{python:>8}{n_tests:>7}{untraced:>12.2f}"
+          f"{min(row['traced']) / untraced:>8.2f}{min(row['setprofile']) / untraced:>12.2f}"
+          f"  {row['functions'][0]:.0f}, {means}", flush=True)  # fmt: skip
+    return 0
+
+
+def measured(agent: Any, repeat: int) -> Optional[Dict[str, List[float]]]:
+    """Seconds by kind of pass; and, as `functions`, how many a test calls in the mean."""
+    row: Dict[str, List[float]] = {kind: [] for kind in KINDS}
+    used: Dict[int, float] = {}
+    first = agent.whole().forked["pid"]
+    used[first] = of_children(first)
+    for _ in range(repeat):
+        for kind, how in KINDS.items():
+            run = agent.whole(**how)
+            if not run.is_done:
+                return None
+            cell = run.forked["pid"]
+            before, used[cell] = used.get(cell, 0.0), of_children(cell)
+            row[kind].append(used[cell] - before)
+            if kind == "traced":
+                told = [len(each["functions"]) for each in run.all("traced")]
+                row["functions"] = [sum(told) / max(1, len(told))]
+    return row
+
+
+def of_children(guard: int) -> float:
+    """Processor time of all runs that the guard of a cell has seen to their end."""
+    with open(f"/proc/{guard}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / TICKS
+
+
+if __name__ == "__main__":
+    arguments = parse_args()
+    sys.exit(inside(arguments) if arguments.inside else main())

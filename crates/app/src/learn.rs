@@ -1,0 +1,164 @@
+//! What is learned from, as it stands in files: one line of JSON for each test.
+//!
+//! `unflake trace --write` makes them; several projects' lines can be put together. A test without
+//! a label (`flaky`) is left out: that nobody looked does not make it sound.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use unflake_calls::folds::{Fold, cross_validate};
+use unflake_calls::learn::{Learned, Options, Score, evaluate, learn as greedy};
+use unflake_calls::sample::{Known, Sample};
+use unflake_calls::{Function, InvalidFunction, Set};
+use unflake_model::{InvalidRootCause, RootCause};
+
+/// One test, as it stands in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// The project it is of.
+    pub project: String,
+    /// The test, as its runner spells it.
+    pub test: String,
+    /// How long it took.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Whether it fails at random; absent if nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaky: Option<bool>,
+    /// Why, if anybody knows: the name of a root cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// The functions it calls, in the language of the tests.
+    pub functions: Vec<String>,
+    /// The functions it calls that are written in another language.
+    pub native: Vec<String>,
+}
+
+/// Why a line cannot be learned from.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// It is no JSON, or not of this kind.
+    #[error("line {number}: {source}")]
+    Unreadable {
+        /// Which line, from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// It names a function that is none.
+    #[error("line {number}: {source}")]
+    Function {
+        /// Which line, from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: InvalidFunction,
+    },
+    /// It names a root cause that is none.
+    #[error("line {number}: {source}")]
+    Cause {
+        /// Which line, from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: InvalidRootCause,
+    },
+}
+
+/// Tests that were read.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    known: Vec<Known>,
+    native: BTreeSet<Function>,
+    /// Tests without a label.
+    pub n_unlabelled: usize,
+}
+
+impl Lines {
+    /// Takes in the text of one file.
+    pub fn read(&mut self, text: &str) -> Result<(), LineError> {
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, it)| !it.trim().is_empty()) {
+            let unreadable = |source| LineError::Unreadable { number, source };
+            let line: Line = serde_json::from_str(line).map_err(unreadable)?;
+            self.add(&line, number)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, line: &Line, number: usize) -> Result<(), LineError> {
+        let read = |names: &[String]| -> Result<Vec<Function>, LineError> {
+            let parsed = names.iter().map(|it| it.parse());
+            parsed.map(|it| it.map_err(|source| LineError::Function { number, source })).collect()
+        };
+        let (mut functions, native) = (read(&line.functions)?, read(&line.native)?);
+        functions.extend(native.iter().cloned());
+        self.native.extend(native);
+        let cause: Option<RootCause> = line
+            .cause
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(|source| LineError::Cause { number, source })?;
+        match line.flaky {
+            None => self.n_unlabelled += 1,
+            Some(is_flaky) => {
+                self.known.push(Known {
+                    project: line.project.clone(),
+                    functions,
+                    is_flaky,
+                    cause,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How to learn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnRequest {
+    /// What the optimiser is told.
+    pub options: Options,
+    /// Whether only functions that are not in the tests' language are taken.
+    pub is_native_only: bool,
+    /// How many folds to judge it by.
+    pub n_folds: usize,
+    /// Decides which tests are in which fold.
+    pub seed: u64,
+}
+
+/// What was learned, and how good it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lesson {
+    /// From how many tests.
+    pub n_tests: usize,
+    /// Of them flaky.
+    pub n_flaky: usize,
+    /// Of how many projects.
+    pub n_projects: usize,
+    /// Tests without a label, which were left out.
+    pub n_unlabelled: usize,
+    /// The functions.
+    pub learned: Learned,
+    /// For tests not seen.
+    pub folds: Vec<Fold>,
+    /// What the set made by hand does on the same tests.
+    pub manual: Score,
+}
+
+/// Learns from what was read.
+pub fn learn(lines: Lines, request: &LearnRequest) -> Lesson {
+    let n_unlabelled = lines.n_unlabelled;
+    let projects: BTreeSet<String> = lines.known.iter().map(|it| it.project.clone()).collect();
+    let mut options = request.options.clone();
+    options.drop.only = request.is_native_only.then_some(lines.native);
+    let sample = Sample::new(lines.known);
+    Lesson {
+        n_tests: sample.tests().len(),
+        n_flaky: sample.n_flaky(),
+        n_projects: projects.len(),
+        n_unlabelled,
+        learned: greedy(&sample, &options),
+        folds: cross_validate(&sample, &options, request.n_folds, request.seed),
+        manual: evaluate(&sample, &Set::python()),
+    }
+}

@@ -1,0 +1,327 @@
+//! Which functions does each test call, and which tests are worth running again for it?
+//!
+//! The suite is run once, in its original order and traced. [`Traced`] is what came back: for each
+//! test its functions, how it ended and how long it took; [`Traced::exposures`] is what a scheduler
+//! of reruns wants to know of it. [`labelled`] adds what the history says about the tests, for
+//! [`crate::learn`].
+//!
+//! Where a test takes the process with it, the tests behind it are traced in another one, and what
+//! that test called is not known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use unflake_calls::{Exposure, Function, Set};
+use unflake_engine::{Ending, Engine, Event, Interrupt, Limits, Watching};
+use unflake_model::{
+    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
+    Verdict,
+};
+use unflake_pytest::Project;
+use unflake_report::exposed::{Exposed, Row};
+use unflake_report::{Origin, Warning};
+
+use crate::history::{History, HistoryError};
+use crate::learn::Line;
+use crate::logbook::Progress;
+use crate::study::{StudyError, collection_warnings, start};
+use crate::world::{NOT_STARTED_MAX, WorldError};
+
+/// So many tests go by until whoever waits is told how far it is.
+const TOLD_EVERY: usize = 20;
+
+/// Campaigns of the history that are asked about a test.
+const N_CAMPAIGNS: usize = 20;
+
+/// Attempts in which a test never failed, from which on it is held to be sound.
+const N_ATTEMPTS_SOUND: u64 = 2;
+
+/// A function, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// Its name.
+    pub function: Function,
+    /// Its file and first line, if it is written in the language of the tests.
+    pub place: Option<(String, u32)>,
+}
+
+/// What one test called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedTest {
+    /// The test.
+    pub test: TestIndex,
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// How long it took, traced.
+    pub duration: Duration,
+    /// Places in [`Traced::functions`].
+    pub functions: Vec<usize>,
+}
+
+/// A suite, traced once.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// The tests.
+    pub suite: Rc<Suite>,
+    /// Every function that any of them called.
+    pub functions: Vec<Called>,
+    /// Those that were run, in the order in which they were.
+    pub tests: Vec<TracedTest>,
+    /// Name and version of the runner.
+    pub runner: String,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+    /// Whether the user stopped it.
+    pub is_interrupted: bool,
+}
+
+impl Traced {
+    /// What a test called.
+    pub fn functions_of(&self, test: &TracedTest) -> impl Iterator<Item = &Function> {
+        test.functions.iter().map(|number| &self.functions[*number].function)
+    }
+
+    /// For each test that was run, the characteristic functions it called; none if it is not
+    /// exposed.
+    pub fn exposures<'a>(&'a self, set: &Set) -> BTreeMap<TestIndex, Vec<Exposure<'a>>> {
+        let causes: Vec<_> = self.functions.iter().map(|it| set.cause_of(&it.function)).collect();
+        let of_test = |test: &'a TracedTest| {
+            let found = test.functions.iter().filter_map(|number| {
+                let cause = causes[*number]?;
+                Some(Exposure { cause, function: &self.functions[*number].function })
+            });
+            let mut found: Vec<Exposure<'a>> = found.collect();
+            found.sort();
+            found.dedup();
+            (test.test, found)
+        };
+        self.tests.iter().map(of_test).collect()
+    }
+}
+
+impl Traced {
+    /// To be shown, with the command line as it was typed.
+    pub fn exposed(&self, set: &Set, command: &str) -> Exposed {
+        let mut exposures = self.exposures(set);
+        let row = |test: &TracedTest| {
+            let found = exposures.remove(&test.test).unwrap_or_default();
+            let files = test.functions.iter().filter_map(|it| self.functions[*it].place.as_ref());
+            let files: BTreeSet<&str> = files.map(|(file, _)| file.as_str()).collect();
+            Row {
+                test: self.suite.id(test.test).clone(),
+                outcome: test.outcome,
+                duration: test.duration,
+                n_functions: test.functions.len(),
+                n_files: files.len(),
+                exposures: found
+                    .into_iter()
+                    .map(|it| (it.cause, it.function.to_string()))
+                    .collect(),
+            }
+        };
+        let (runner, version) = self.runner.split_once(' ').unwrap_or((&self.runner, ""));
+        Exposed {
+            n_tests: self.suite.n_tests(),
+            rows: self.tests.iter().map(row).collect(),
+            warnings: self.warnings.clone(),
+            origin: Origin {
+                runner: runner.to_owned(),
+                runner_version: version.to_owned(),
+                seed: 0,
+                command: command.to_owned(),
+                campaign: None,
+            },
+        }
+    }
+}
+
+/// Runs the suite once, traced.
+pub fn trace(
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Traced, StudyError> {
+    progress.stage("collecting tests");
+    let mut engine = start(project, limits, interrupt)?;
+    let suite = Rc::new(engine.suite(|_| Duration::ZERO));
+    let mut pass = Pass::default();
+    pass.run_all(Order::original(&suite), &mut engine, progress);
+    if pass.tests.is_empty() {
+        return Err(pass.error.map_or(StudyError::Interrupted, StudyError::World));
+    }
+    let Pass { functions, tests, is_interrupted, .. } = pass;
+    let warnings = collection_warnings(&engine);
+    let runner = engine.collected().runner.clone();
+    Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted })
+}
+
+/// One pass over a suite.
+#[derive(Default)]
+struct Pass {
+    functions: Vec<Called>,
+    numbers: BTreeMap<Function, usize>,
+    tests: Vec<TracedTest>,
+    /// Of the run under way: our numbers of the functions that it numbers itself.
+    of_run: Vec<Option<usize>>,
+    /// What a test called that has not ended yet.
+    called: Vec<usize>,
+    is_interrupted: bool,
+    error: Option<WorldError>,
+}
+
+impl Pass {
+    /// Runs an order, and what a test cut off in processes of their own. Each run comes at least
+    /// one test further, or is one of few that do not, so there is an end to it.
+    fn run_all(&mut self, order: Order, engine: &mut Engine, progress: &mut dyn Progress) {
+        let n_tests = order.len();
+        let (mut rest, mut n_futile) = (order, 0);
+        for number in 0.. {
+            let (environment, repetition) = (Environment::Plain, Repetition::Once);
+            let run = RunId(number);
+            let experiment = Experiment { run, order: rest, environment, repetition };
+            if let Err(error) = engine.submit(&experiment) {
+                self.error = Some(WorldError::Submit(error));
+                return;
+            }
+            engine.watch(run, Some(Watching { trace: true, ..Watching::default() }));
+            let mut told = |n| progress.stage(&format!("tracing the tests: {n} of {n_tests}"));
+            let Some(not_run) = self.run(engine, &mut told) else {
+                engine.kill_all();
+                return;
+            };
+            let is_futile = not_run.len() == experiment.order.len();
+            n_futile = if is_futile { n_futile + 1 } else { 0 };
+            if not_run.is_empty() || NOT_STARTED_MAX <= n_futile {
+                return;
+            }
+            rest = Order::from_distinct(not_run);
+        }
+    }
+
+    /// Takes note of all that happens until a run is over; the tests it did not come to. None if
+    /// there is no going on.
+    fn run(&mut self, engine: &mut Engine, told: &mut dyn FnMut(usize)) -> Option<Vec<TestIndex>> {
+        let first = self.tests.len();
+        self.of_run.clear();
+        loop {
+            if self.tests.len().is_multiple_of(TOLD_EVERY) {
+                told(self.tests.len());
+            }
+            match engine.next_event() {
+                Ok(Event::Traced { functions, names, .. }) => {
+                    for name in names {
+                        let number = self.number(name);
+                        self.of_run.push(number);
+                    }
+                    let ours = |number: usize| self.of_run.get(number).copied().flatten();
+                    self.called = functions.into_iter().filter_map(ours).collect();
+                }
+                Ok(Event::TestEnded { test, outcome, duration, .. }) => {
+                    let functions = std::mem::take(&mut self.called);
+                    let outcome = outcome.kind();
+                    self.tests.push(TracedTest { test, outcome, duration, functions });
+                }
+                Ok(Event::RunEnded { observation, ending, .. }) => {
+                    if let Ending::NotStarted { why, .. } = ending {
+                        self.error = Some(WorldError::NotStarted { why });
+                    }
+                    let attempts = observation.attempts.into_iter();
+                    let left = attempts.filter(|it| it.outcome.kind() == OutcomeKind::NotRun);
+                    return Some(left.map(|attempt| attempt.test).collect());
+                }
+                Ok(Event::RunPutBack { .. }) => {
+                    self.tests.truncate(first);
+                    self.of_run.clear();
+                }
+                Ok(Event::Interrupted | Event::Idle) => {
+                    self.is_interrupted = true;
+                    return None;
+                }
+                Ok(
+                    Event::RunStarted { .. }
+                    | Event::TestStarted { .. }
+                    | Event::WatchedInPart { .. }
+                    | Event::Perturbed { .. }
+                    | Event::Chosen { .. }
+                    | Event::Restored { .. }
+                    | Event::AgentDied { .. },
+                ) => {}
+                Err(error) => {
+                    self.error = Some(WorldError::Engine(error));
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Our number of a function; none if its name is no name.
+    fn number(&mut self, told: unflake_engine::Function) -> Option<usize> {
+        let function: Function = format!("{}:{}", told.module, told.name).parse().ok()?;
+        let n = self.functions.len();
+        let number = *self.numbers.entry(function.clone()).or_insert(n);
+        if number == n {
+            let place = told.file.zip(told.line);
+            self.functions.push(Called { function, place });
+        }
+        Some(number)
+    }
+}
+
+/// What was traced, as lines to learn from, with what the history knows about each test.
+pub fn labelled(
+    traced: &Traced,
+    project: &str,
+    history: Option<&History>,
+) -> Result<Vec<Line>, HistoryError> {
+    let ids: Vec<TestId> = traced.tests.iter().map(|it| traced.suite.id(it.test).clone()).collect();
+    let known = history.map(|it| it.known(&ids, N_CAMPAIGNS, None)).transpose()?;
+    let mut known = known.unwrap_or_default().into_iter();
+    let lines = traced.tests.iter().zip(&ids).map(|(test, id)| {
+        let known = known.next().unwrap_or_default();
+        let verdict = known.verdict.map(|(verdict, _)| verdict);
+        let (mut functions, mut native) = (Vec::new(), Vec::new());
+        for number in &test.functions {
+            let Called { function, place } = &traced.functions[*number];
+            let list = if place.is_some() { &mut functions } else { &mut native };
+            list.push(function.to_string());
+        }
+        functions.sort();
+        native.sort();
+        Line {
+            project: project.to_owned(),
+            test: id.as_str().to_owned(),
+            seconds: test.duration.as_secs_f64(),
+            flaky: is_flaky(verdict, known.tally.attempts),
+            cause: None,
+            functions,
+            native,
+        }
+    });
+    Ok(lines.collect())
+}
+
+/// Whether a test fails at random, as far as is known.
+fn is_flaky(verdict: Option<Verdict>, n_attempts: u64) -> Option<bool> {
+    match verdict {
+        Some(Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Id) => Some(true),
+        Some(Verdict::InsufficientEvidence | Verdict::Ud) => None,
+        Some(_) => Some(false),
+        None => (n_attempts >= N_ATTEMPTS_SOUND).then_some(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_labelled_by_its_verdict_or_by_many_attempts_without_one() {
+        assert_eq!(is_flaky(Some(Verdict::Ndoi), 9), Some(true));
+        assert_eq!(is_flaky(Some(Verdict::OdVictim), 9), Some(false));
+        assert_eq!(is_flaky(Some(Verdict::Ud), 9), None);
+        assert_eq!(is_flaky(None, 9), Some(false));
+        assert_eq!(is_flaky(None, 1), None);
+    }
+}

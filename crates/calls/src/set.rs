@@ -1,0 +1,193 @@
+//! Which functions are characteristic, and of what?
+//!
+//! A pattern is the name of a function, with `*` for any text: `Random.*` is every method of every
+//! class of that name, `_io:open` one function of one module. A pattern without a module is for
+//! all modules, and must fit the whole name: `open` does not fit `Door.open`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use unflake_model::RootCause;
+
+use crate::function::Function;
+
+/// The name of one function, or of many.
+///
+/// Invariant: not empty; without control characters, so that it can stand in a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pattern(Box<str>);
+
+/// A text that is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no pattern of functions; give NAME or MODULE:NAME, with * for any text")]
+pub struct InvalidPattern(String);
+
+impl Pattern {
+    /// As it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this function is meant.
+    pub fn fits(&self, function: &Function) -> bool {
+        match self.0.split_once(':') {
+            Some((module, name)) => like(module, function.module()) && like(name, function.name()),
+            None => like(&self.0, function.name()),
+        }
+    }
+}
+
+/// Whether a text is as the pattern says, in which `*` is any text.
+fn like(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        // The earliest is as good as any later one: what follows has the more room.
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+impl FromStr for Pattern {
+    type Err = InvalidPattern;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPattern> {
+        let is_bad = text.is_empty() || text.contains(char::is_control);
+        if is_bad || text.starts_with(':') || text.ends_with(':') {
+            return Err(InvalidPattern(text.to_owned()));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl From<&Function> for Pattern {
+    fn from(function: &Function) -> Self {
+        Self(function.to_string().into())
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A characteristic function that a test calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Exposure<'a> {
+    /// What it makes likely, if anybody knows.
+    pub cause: Option<RootCause>,
+    /// The function.
+    pub function: &'a Function,
+}
+
+/// Characteristic functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Set {
+    patterns: Vec<(Pattern, Option<RootCause>)>,
+}
+
+impl Set {
+    /// Of these; where two fit a function, the first says the cause.
+    pub fn new(patterns: Vec<(Pattern, Option<RootCause>)>) -> Self {
+        Self { patterns }
+    }
+
+    /// The one made by hand for Python.
+    ///
+    /// That of the research it is from, with what later versions of Python call the same things
+    /// (`start_joinable_thread`), and without its trouble with class methods (`type.now`).
+    pub fn python() -> Self {
+        let known = [
+            ("Condition.wait", RootCause::AsyncWait),
+            ("Random.*", RootCause::Randomness),
+            ("RandomState.*", RootCause::Randomness),
+            ("socket.__init__", RootCause::Network),
+            ("create_connection", RootCause::Network),
+            ("datetime.now", RootCause::Time),
+            ("open", RootCause::Io),
+            ("start_new_thread", RootCause::Concurrency),
+            ("start_joinable_thread", RootCause::Concurrency),
+        ];
+        let patterns = known.map(|(text, cause)| (Pattern(text.into()), Some(cause)));
+        Self::new(patterns.to_vec())
+    }
+
+    /// The patterns and what they stand for.
+    pub fn patterns(&self) -> &[(Pattern, Option<RootCause>)] {
+        &self.patterns
+    }
+
+    /// Whether a function is characteristic, and of what.
+    pub fn cause_of(&self, function: &Function) -> Option<Option<RootCause>> {
+        self.patterns.iter().find(|(pattern, _)| pattern.fits(function)).map(|(_, cause)| *cause)
+    }
+
+    /// Whether a test that calls these functions is exposed.
+    pub fn exposes<'a>(&self, mut functions: impl Iterator<Item = &'a Function>) -> bool {
+        functions.any(|function| self.cause_of(function).is_some())
+    }
+
+    /// The characteristic ones of some functions.
+    pub fn exposures<'a>(
+        &self,
+        functions: impl Iterator<Item = &'a Function>,
+    ) -> BTreeSet<Exposure<'a>> {
+        functions
+            .filter_map(|function| Some(Exposure { cause: self.cause_of(function)?, function }))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(text: &str) -> Function {
+        text.parse().unwrap()
+    }
+
+    fn fits(pattern: &str, text: &str) -> bool {
+        pattern.parse::<Pattern>().unwrap().fits(&function(text))
+    }
+
+    #[test]
+    fn a_pattern_fits_the_whole_name_in_any_module_or_in_one() {
+        assert!(fits("Condition.wait", "threading:Condition.wait"));
+        assert!(!fits("Condition.wait", "threading:Condition.wait_for"));
+        assert!(!fits("open", "shop:Door.open"));
+        assert!(fits("_io:open", "_io:open") && !fits("_io:open", "posix:open"));
+    }
+
+    #[test]
+    fn a_star_is_any_text() {
+        assert!(fits("Random.*", "_random:Random.random"));
+        assert!(fits("*.wait", "threading:Condition.wait") && !fits("*.wait", "a:b.waits"));
+        assert!(fits("numpy.*:*State.*", "numpy.random.mtrand:RandomState.rand"));
+        assert!(fits("*", "a:b") && fits("a*a", "m:aa") && !fits("a*a", "m:a"));
+        assert!(fits("*a*b*", "m:xaxbx") && !fits("*a*b*", "m:ba"));
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused() {
+        for text in ["", ":open", "threading:", "a\nb"] {
+            assert!(text.parse::<Pattern>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_test_is_exposed_by_one_characteristic_function() {
+        let set = Set::python();
+        let quiet = [function("builtins:len"), function("shop:Cart.add")];
+        assert!(!set.exposes(quiet.iter()));
+        let drawn = [function("builtins:len"), function("_random:Random.random")];
+        assert!(set.exposes(drawn.iter()));
+        let exposures = set.exposures(drawn.iter());
+        let expected = Exposure { cause: Some(RootCause::Randomness), function: &drawn[1] };
+        assert_eq!(exposures.into_iter().collect::<Vec<_>>(), [expected]);
+    }
+}

@@ -1,0 +1,134 @@
+//! `unflake trace` and `unflake learn`: from calls to a set of functions, and back.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::common::{Project, Ran};
+
+const SHOP: &str = "\
+import random, time
+
+def total(prices):
+    return sum(prices)
+
+def lucky():
+    return random.random() < 2
+";
+
+const TESTS: &str = "\
+import shop
+
+def test_total():
+    assert shop.total([1, 2]) == 3
+
+def test_lucky():
+    assert shop.lucky()
+
+def test_both():
+    assert shop.lucky() and shop.total([1])
+";
+
+fn shop() -> Project {
+    let project = Project::empty();
+    project.write("shop.py", SHOP);
+    project.write("test_shop.py", TESTS);
+    project
+}
+
+/// Runs `unflake learn`, which needs no Python.
+fn learn(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    let Output { status, stdout, stderr } =
+        command.arg("learn").args(arguments).current_dir(folder).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// Traces a project into a folder of its own.
+fn written(project: &Project) -> tempfile::TempDir {
+    let aside = tempfile::tempdir().unwrap();
+    let file = aside.path().join("shop.jsonl");
+    let ran = project.run(&["trace", "--write", file.to_str().unwrap()]);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr());
+    aside
+}
+
+fn exposed(ran: &Ran) -> Vec<(String, Vec<String>)> {
+    let report: Value = serde_json::from_str(&ran.stdout()).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let results = report["results"].as_array().unwrap().iter();
+    results
+        .map(|row| {
+            let exposures = row["exposures"].as_array().unwrap().iter();
+            let shown = |it: &Value| format!("{} {}", text(&it["cause"]), text(&it["function"]));
+            (text(&row["test"]), exposures.map(shown).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn tests_are_exposed_by_the_functions_they_call() {
+    let ran = shop().run(&["trace", "--json"]);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr());
+    let random = vec!["randomness _random:Random.random".to_owned()];
+    let expected = [
+        ("test_shop.py::test_total".to_owned(), vec![]),
+        ("test_shop.py::test_lucky".to_owned(), random.clone()),
+        ("test_shop.py::test_both".to_owned(), random),
+    ];
+    assert_eq!(exposed(&ran), expected);
+}
+
+#[test]
+fn people_are_told_the_exposed_tests() {
+    let ran = shop().run(&["trace"]);
+    assert!(ran.stdout().starts_with("2 of 3 tests may come out otherwise"), "{}", ran.stdout());
+    assert!(ran.stdout().contains("test_shop.py::test_lucky\n  randomness"), "{}", ran.stdout());
+    assert!(!ran.stdout().contains("test_total"), "{}", ran.stdout());
+}
+
+#[test]
+fn what_is_learned_from_traced_tests_exposes_them_again() {
+    let project = shop();
+    let aside = written(&project);
+    let file = aside.path().join("shop.jsonl");
+    let label = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line.get("flaky"), None, "there is no history");
+        let is_flaky = line["test"].as_str().unwrap().ends_with("test_total");
+        line["flaky"] = is_flaky.into();
+        line["cause"] = if is_flaky { "floating-point".into() } else { Value::Null };
+        line.to_string() + "\n"
+    };
+    let labelled: String = fs::read_to_string(&file).unwrap().lines().map(label).collect();
+    fs::write(&file, labelled).unwrap();
+    let arguments = ["--keep-solo", "--folds", "2", "shop.jsonl"];
+    let (code, stdout, stderr) = learn(aside.path(), &arguments);
+    assert_eq!(code, Some(0), "{stderr}");
+    project.write("functions.toml", &stdout);
+    project.write("unflake.toml", "functions = \"functions.toml\"\n");
+    let found = exposed(&project.run(&["trace", "--json"]));
+    let own = vec!["floating-point test_shop:test_total".to_owned()];
+    assert_eq!(found[0], ("test_shop.py::test_total".to_owned(), own));
+    assert_eq!(found[1].1, Vec::<String>::new());
+}
+
+#[test]
+fn without_a_flaky_test_there_is_nothing_to_learn() {
+    let aside = written(&shop());
+    let (code, _, stderr) = learn(aside.path(), &["shop.jsonl"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("there is nothing to learn"), "{stderr}");
+}
+
+#[test]
+fn a_line_that_is_not_understood_is_named() {
+    let aside = tempfile::tempdir().unwrap();
+    fs::write(aside.path().join("bad.jsonl"), "\n{\"project\": 3}\n").unwrap();
+    let (code, _, stderr) = learn(aside.path(), &["bad.jsonl"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("`bad.jsonl`, line 2"), "{stderr}");
+}

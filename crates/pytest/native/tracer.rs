@@ -1,0 +1,538 @@
+//! Which functions were called in this test? Asked at every call, so answered in native code.
+//!
+//! CPython calls back at each call of a function: below 3.12 a profile function, from 3.12 on a
+//! tool of `sys.monitoring`. In Python such a callback costs more than most of the calls it is told
+//! of. Here it looks up one address in a table; a function that was noted in this test already is
+//! done with. Only one that this process has not seen before is shown to Python, which gives it a
+//! number.
+//!
+//! This file is its own compilation unit: `build.rs` makes a library of a few kilobytes of it, and
+//! the agent loads that by `ctypes` (`agents/python/unflake_agent/trace/native.py`). A callback of
+//! C's cannot be written without `unsafe`, which the crates of the workspace forbid. It knows of
+//! Python only what the agent gives it (`Api`): addresses of functions and of objects, and places
+//! in objects, which the agent has checked against objects it knows. What must hold, and why:
+//!
+//! * One thread at a time is in here. Every entry is called with the global interpreter lock held
+//!   (by the interpreter, or through `PyDLL`), and the agent does not load us where there is none.
+//!   The lock may be given up only while Python is asked for a number; no reference into the state
+//!   is alive then, and the state is read again after it.
+//! * Addresses in the table are not used again for something else. The agent holds every code
+//!   object that has a number. A C function is known by its definition (`PyMethodDef`), which is
+//!   static data of a library that Python does not unload.
+//! * Objects that come in are borrowed, and not kept. Those that go out (`none`, `disable`) are
+//!   immortal in the versions of Python that have `sys.monitoring`.
+
+#![no_std]
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::{null, null_mut};
+
+type Object = *mut c_void;
+type Profiler = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
+type FastCall = unsafe extern "C" fn(Object, *const Object, isize) -> Object;
+
+// What a profile function is told.
+const CALL: c_int = 0;
+const RETURN: c_int = 3;
+const C_CALL: c_int = 4;
+
+// Where in an object what stands; the agent has looked.
+const KIND: usize = 8;
+const DEFINITION: usize = 16;
+const DESCRIBED: usize = 40;
+/// There is no second pointer to follow.
+const NOWHERE: usize = usize::MAX;
+
+/// Python has no number for it.
+const NONE: u32 = u32::MAX;
+/// Places in the table at first. It doubles when it is half full.
+const N_PLACES: usize = 1 << 13;
+/// So many events of a test are worth hearing. To have places switched off costs as much as about
+/// these, because all code must be prepared again before the next test.
+const N_HEARD_MAX: u32 = 20_000;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: it takes nothing and does not return.
+    unsafe { abort() }
+}
+
+unsafe extern "C" {
+    fn abort() -> !;
+    fn calloc(n: usize, size: usize) -> *mut c_void;
+    fn free(memory: *mut c_void);
+}
+
+/// What the agent says about this interpreter; in Python's words where they have one.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Api {
+    set_profile: unsafe extern "C" fn(Option<Profiler>, Object),
+    call: unsafe extern "C" fn(Object, ...) -> Object,
+    as_long: unsafe extern "C" fn(Object) -> isize,
+    release: unsafe extern "C" fn(Object),
+    fetch: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
+    restore: unsafe extern "C" fn(Object, Object, Object),
+    /// Gives a code object or a C function its number.
+    first: Object,
+    /// Says whether code is the runner's, or ours: 1 if so.
+    is_runner: Object,
+    /// The types of C functions: bound to something (two), and as descriptors of a class.
+    bound: Object,
+    bound_method: Object,
+    descriptor: Object,
+    none: Object,
+    disable: Object,
+    /// Which pointers lead from a frame to its code.
+    to_code: [usize; 2],
+}
+
+/// How a function is known.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Address of a code object or of the definition of a C function; 0 for an empty place.
+    key: usize,
+    number: u32,
+    /// The test in which it was noted last.
+    test: u32,
+}
+
+/// What is known by its address.
+struct Table {
+    entries: *mut Entry,
+    /// One less than the number of places, a power of two.
+    mask: usize,
+    n_entries: usize,
+}
+
+struct State {
+    api: Api,
+    /// Functions, and their numbers.
+    table: Table,
+    /// Code that ran outside of tests, and whether it is the runner's.
+    outside: Table,
+    /// Numbers noted in this test; as many places as the table has.
+    noted: *mut u32,
+    n_noted: usize,
+    test: u32,
+    n_heard: u32,
+    /// The code whose call opens the window.
+    target: usize,
+    /// How many of its calls have not returned.
+    depth: u32,
+    is_open: bool,
+}
+
+static mut STATE: *mut State = null_mut();
+
+/// # Safety
+///
+/// After `tracer_begin`, with the interpreter's lock held, and not kept across a call of Python.
+unsafe fn state() -> &'static mut State {
+    // SAFETY: it was made by `tracer_begin`, and nobody else looks at it: see the head.
+    unsafe { &mut *STATE }
+}
+
+/// # Safety
+///
+/// There is a word at this place of the object.
+unsafe fn word(object: Object, offset: usize) -> usize {
+    // SAFETY: the caller's promise; Python's objects are aligned to words.
+    unsafe { *object.byte_add(offset).cast::<usize>() }
+}
+
+impl Table {
+    /// Its place, or the empty one where it belongs. There is always an empty one.
+    fn find(&self, key: usize) -> *mut Entry {
+        let mut at = (key >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        loop {
+            // SAFETY: the mask keeps it within the table.
+            let (entry, found) = unsafe {
+                let entry = self.entries.add(at & self.mask);
+                (entry, (*entry).key)
+            };
+            if found == key || found == 0 {
+                return entry;
+            }
+            at += 1;
+        }
+    }
+
+    /// Whether it has grown.
+    fn insert(&mut self, entry: Entry) -> bool {
+        let grows = 2 * self.n_entries > self.mask;
+        if grows {
+            self.grow();
+        }
+        // SAFETY: `find` gives a place of the table.
+        unsafe { *self.find(entry.key) = entry };
+        self.n_entries += 1;
+        grows
+    }
+
+    fn grow(&mut self) {
+        let (old, n_old) = (self.entries, self.mask + 1);
+        (self.entries, self.mask) = (zeroed(2 * n_old), 2 * n_old - 1);
+        // SAFETY: the old entries are as many as there were places, and nobody else's.
+        unsafe {
+            for at in 0..n_old {
+                let entry = *old.add(at);
+                if entry.key != 0 {
+                    *self.find(entry.key) = entry;
+                }
+            }
+            free(old.cast());
+        }
+    }
+}
+
+/// Room for so many, all zero.
+fn zeroed<T>(n: usize) -> *mut T {
+    // SAFETY: any size may be asked for; what is made of zeroes here are numbers and pointers.
+    unsafe {
+        let memory = calloc(n, size_of::<T>());
+        if memory.is_null() {
+            abort();
+        }
+        memory.cast()
+    }
+}
+
+impl State {
+    /// Whether it is known; if so, it is noted.
+    fn note(&mut self, key: usize) -> bool {
+        let entry = self.table.find(key);
+        // SAFETY: `find` gives a place of the table; nothing else refers to it now.
+        let entry = unsafe { &mut *entry };
+        if entry.key == 0 {
+            return false;
+        }
+        if entry.test != self.test {
+            entry.test = self.test;
+            let number = entry.number;
+            self.push(number);
+        }
+        true
+    }
+
+    fn push(&mut self, number: u32) {
+        if number != NONE {
+            // SAFETY: each entry is pushed once in a test, and there is room for all of them.
+            unsafe { *self.noted.add(self.n_noted) = number };
+            self.n_noted += 1;
+        }
+    }
+
+    fn insert(&mut self, key: usize, number: u32) {
+        if self.table.insert(Entry { key, number, test: self.test }) {
+            let noted = zeroed(self.table.mask + 1);
+            // SAFETY: both have room for what was noted; the old one is nobody else's.
+            unsafe {
+                core::ptr::copy_nonoverlapping(self.noted, noted, self.n_noted);
+                free(self.noted.cast());
+            }
+            self.noted = noted;
+        }
+        self.push(number);
+    }
+
+    fn enter(&mut self, code: usize) {
+        if code == self.target {
+            self.depth += 1;
+            self.is_open = true;
+        }
+    }
+
+    fn leave(&mut self, code: usize) {
+        if code == self.target && self.depth > 0 {
+            self.depth -= 1;
+            self.is_open = self.depth > 0;
+        }
+    }
+
+    /// Whether the interpreter is to ask again at this place.
+    fn answer(&mut self) -> Object {
+        self.n_heard = self.n_heard.saturating_add(1);
+        if self.n_heard <= N_HEARD_MAX { self.api.none } else { self.api.disable }
+    }
+}
+
+/// Asks Python about an object; -1 if it does not know.
+///
+/// # Safety
+///
+/// Both are objects, and nothing of the state is borrowed: Python may call us again.
+unsafe fn ask(api: Api, question: Object, shown: Object) -> isize {
+    // SAFETY: the caller's promise. An exception on its way is set aside meanwhile.
+    unsafe {
+        let [mut kind, mut value, mut trace] = [null_mut(); 3];
+        (api.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
+        let answer = (api.call)(question, shown, null_mut::<c_void>());
+        let number = if answer.is_null() { -1 } else { (api.as_long)(answer) };
+        (api.release)(answer);
+        (api.restore)(kind, value, trace);
+        number
+    }
+}
+
+/// Notes a function.
+///
+/// # Safety
+///
+/// `shown` is a code object or a C function, `key` the address it is known by.
+unsafe fn note(key: usize, shown: Object) {
+    // SAFETY: see `state`; no reference is kept while Python is asked.
+    unsafe {
+        if state().note(key) {
+            return;
+        }
+        let api = state().api;
+        let number = ask(api, api.first, shown);
+        let state = state();
+        if !state.note(key) {
+            state.insert(key, u32::try_from(number).unwrap_or(NONE));
+        }
+    }
+}
+
+/// Outside of a test: the runner's own places need not be heard again, all others may be met in a
+/// test.
+///
+/// # Safety
+///
+/// `code` is a code object.
+unsafe fn outside(code: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        let api = state().api;
+        let key = code as usize;
+        let found = *state().outside.find(key);
+        if found.key == key {
+            return if found.number == 1 { api.disable } else { api.none };
+        }
+        let number = u32::from(ask(api, api.is_runner, code) == 1);
+        let outside = &mut state().outside;
+        if (*outside.find(key)).key == 0 {
+            outside.insert(Entry { key, number, test: 0 });
+        }
+        api.none
+    }
+}
+
+/// # Safety
+///
+/// `frame` is a frame that runs.
+unsafe fn code_of(frame: Object, way: [usize; 2]) -> usize {
+    // SAFETY: the agent has gone this way with a frame of its own.
+    unsafe {
+        let found = word(frame, way[0]);
+        if way[1] == NOWHERE { found } else { word(found as Object, way[1]) }
+    }
+}
+
+unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, arg: Object) -> c_int {
+    // SAFETY: the interpreter calls with its lock held, a frame that runs, and a C function where
+    // it says so.
+    unsafe {
+        let state = state();
+        match what {
+            CALL => {
+                let code = code_of(frame, state.api.to_code);
+                state.enter(code);
+                if state.is_open {
+                    note(code, code as Object);
+                }
+            }
+            RETURN if state.is_open => {
+                let code = code_of(frame, state.api.to_code);
+                state.leave(code);
+            }
+            C_CALL if state.is_open => note(word(arg, DEFINITION), arg),
+            _ => {}
+        }
+    }
+    0
+}
+
+/// A function begins or goes on.
+unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: `sys.monitoring` calls with its lock held, and the code as the first argument.
+    unsafe {
+        let code = *args;
+        let state = state();
+        state.enter(code as usize);
+        if !state.is_open {
+            return outside(code);
+        }
+        note(code as usize, code);
+        let state = self::state();
+        if code as usize == state.target { state.api.none } else { state.answer() }
+    }
+}
+
+/// A function returns, or an exception leaves it.
+unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        let state = state();
+        state.leave(*args as usize);
+        state.api.none
+    }
+}
+
+/// Something is called: the third argument.
+unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: as above; what is in a C function was checked by the agent.
+    unsafe {
+        let state = state();
+        if !state.is_open {
+            return outside(*args);
+        }
+        let called = *args.add(2);
+        let kind = word(called, KIND) as Object;
+        if kind == state.api.bound || kind == state.api.bound_method {
+            note(word(called, DEFINITION), called);
+        } else if kind == state.api.descriptor {
+            note(word(called, DESCRIBED), called);
+        }
+        self::state().answer()
+    }
+}
+
+/// `PyMethodDef`: makes a function of ours an object of Python's.
+#[repr(C)]
+pub struct Method {
+    name: *const c_char,
+    function: FastCall,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+// SAFETY: it is never written to.
+unsafe impl Sync for Method {}
+
+/// `METH_FASTCALL`
+const FAST_CALL: c_int = 0x80;
+
+const fn method(function: FastCall) -> Method {
+    Method { name: c"trace".as_ptr(), function, flags: FAST_CALL, doc: null() }
+}
+
+/// For `PY_START`, `PY_RESUME` and `PY_THROW`.
+// SAFETY: (of the three) the names are ours alone.
+#[unsafe(export_name = "tracer_start")]
+pub static START: Method = method(on_start);
+/// For `PY_RETURN` of the test function, and `PY_UNWIND`.
+#[unsafe(export_name = "tracer_return")]
+pub static RETURNS: Method = method(on_return);
+/// For `CALL`.
+#[unsafe(export_name = "tracer_call")]
+pub static CALLS: Method = method(on_call);
+
+/// Gets ready. What a run before this one noted is forgotten.
+///
+/// # Safety
+///
+/// What the agent says is true, and stays so; nothing of ours is installed yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_begin(api: *const Api) {
+    let table = || Table { entries: zeroed(N_PLACES), mask: N_PLACES - 1, n_entries: 0 };
+    let made: *mut State = zeroed(1);
+    // SAFETY: there is room for it; nobody else looks at the state yet.
+    unsafe {
+        made.write(State {
+            api: *api,
+            table: table(),
+            outside: table(),
+            noted: zeroed(N_PLACES),
+            n_noted: 0,
+            test: 0,
+            n_heard: 0,
+            target: NOWHERE,
+            depth: 0,
+            is_open: false,
+        });
+        STATE = made;
+    }
+}
+
+/// A new test, which begins with the next call of this code; at once if it is 0. Whether places
+/// were switched off in the last one.
+///
+/// # Safety
+///
+/// See `state`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_arm(target: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let state = unsafe { state() };
+    let is_worn = state.n_heard > N_HEARD_MAX;
+    state.test = state.test.wrapping_add(1);
+    state.n_noted = 0;
+    state.n_heard = 0;
+    state.target = target;
+    state.depth = 0;
+    state.is_open = target == 0;
+    c_int::from(is_worn)
+}
+
+/// In this thread, this code has been called just now.
+///
+/// # Safety
+///
+/// See `state`; it is a code object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_enter(code: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        state().enter(code);
+        if state().is_open {
+            note(code, code as Object);
+        }
+    }
+}
+
+/// Installs the profile function in this thread.
+///
+/// # Safety
+///
+/// See `state`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_install() {
+    // SAFETY: the caller's promise; `api` is a copy.
+    unsafe {
+        let api = state().api;
+        (api.set_profile)(Some(profile), null_mut());
+    }
+}
+
+/// Takes the profile function of this thread away.
+///
+/// # Safety
+///
+/// See `state`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_remove() {
+    // SAFETY: as above.
+    unsafe {
+        let api = state().api;
+        (api.set_profile)(None, null_mut());
+    }
+}
+
+/// The test is over: how many numbers were noted, and where they stand until the next one.
+///
+/// # Safety
+///
+/// See `state`; `place` can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_noted(place: *mut *const u32) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let state = state();
+        state.is_open = false;
+        state.target = NOWHERE;
+        *place = state.noted;
+        state.n_noted
+    }
+}

@@ -1,0 +1,170 @@
+//! Which tests call something that can come out otherwise, and what?
+//!
+//! For people: the exposed tests, with the root cause that each such function makes likely. For
+//! programs: every test, exposed or not. Keys are only ever added under one version.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use unflake_model::{OutcomeKind, RootCause, TestId};
+
+use crate::json::{Runner, WarningRow, safe_json, seconds};
+use crate::page::{Ink, Page};
+use crate::visible::visible;
+use crate::words::{more, percent, plural, span};
+use crate::{Layout, Origin, Warning};
+
+/// The version of the contract with programs.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Tests that are listed.
+const TESTS_MAX: usize = 100;
+/// Functions of one test.
+const FUNCTIONS_MAX: usize = 8;
+/// What is said of a function whose cause nobody knows.
+const UNKNOWN: &str = "unknown";
+
+/// One test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The test.
+    pub test: TestId,
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// How long it took.
+    pub duration: Duration,
+    /// How many functions it called.
+    pub n_functions: usize,
+    /// Its files: those in which the functions stand that it called.
+    pub n_files: usize,
+    /// The characteristic ones, with what each makes likely.
+    pub exposures: Vec<(Option<RootCause>, String)>,
+}
+
+/// A suite, traced.
+#[derive(Clone, Debug)]
+pub struct Exposed {
+    /// How many tests there are.
+    pub n_tests: usize,
+    /// Those that were run.
+    pub rows: Vec<Row>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+    /// With what it was made.
+    pub origin: Origin,
+}
+
+impl Exposed {
+    /// How many tests are exposed.
+    pub fn n_exposed(&self) -> usize {
+        self.exposed().count()
+    }
+
+    fn exposed(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.exposures.is_empty())
+    }
+}
+
+fn in_words(cause: Option<RootCause>) -> &'static str {
+    cause.map_or(UNKNOWN, RootCause::slug)
+}
+
+/// For people.
+pub fn text(exposed: &Exposed, layout: Layout) -> String {
+    let mut page = Page::new(layout);
+    let tests = plural(exposed.n_tests as u64, "test", "tests");
+    let headline = format!(
+        "{} of {tests} may come out otherwise, by what {} call",
+        exposed.n_exposed(),
+        if exposed.n_exposed() == 1 { "it does" } else { "they" }
+    );
+    page.line(&[(Ink::Heading, &headline)]);
+    for row in exposed.exposed().take(TESTS_MAX) {
+        page.blank();
+        page.line(&[(Ink::Plain, &visible(row.test.as_str()))]);
+        for (cause, function) in row.exposures.iter().take(FUNCTIONS_MAX) {
+            page.row(in_words(*cause), &visible(function));
+        }
+        if let Some(more) = more(row.exposures.len(), FUNCTIONS_MAX) {
+            page.row("", &more);
+        }
+    }
+    if let Some(more) = more(exposed.n_exposed(), TESTS_MAX) {
+        page.blank();
+        page.prose(&more);
+    }
+    for warning in &exposed.warnings {
+        page.warning(warning);
+    }
+    page.blank();
+    let all: Duration = exposed.rows.iter().map(|it| it.duration).sum();
+    let some: Duration = exposed.exposed().map(|it| it.duration).sum();
+    let share = percent(some.as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE), 2);
+    page.prose(&format!("Their share of the time of all tests, {}: {share} %.", span(all)));
+    if exposed.rows.len() < exposed.n_tests {
+        let n = exposed.n_tests - exposed.rows.len();
+        page.prose(&format!("{} not run.", plural(n as u64, "test was", "tests were")));
+    }
+    page.finish()
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: u32,
+    runner: Runner<'a>,
+    command: &'a str,
+    tests: usize,
+    not_run: usize,
+    exposed: usize,
+    results: Vec<Entry<'a>>,
+    warnings: Vec<WarningRow>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    test: &'a str,
+    outcome: &'static str,
+    seconds: f64,
+    functions: usize,
+    files: usize,
+    exposed: bool,
+    exposures: Vec<ExposureRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExposureRow<'a> {
+    cause: Option<&'static str>,
+    function: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    fn of(row: &'a Row) -> Self {
+        let exposure = |(cause, function): &'a (Option<RootCause>, String)| ExposureRow {
+            cause: cause.map(RootCause::slug),
+            function,
+        };
+        Self {
+            test: row.test.as_str(),
+            outcome: row.outcome.as_str(),
+            seconds: seconds(row.duration),
+            functions: row.n_functions,
+            files: row.n_files,
+            exposed: !row.exposures.is_empty(),
+            exposures: row.exposures.iter().map(exposure).collect(),
+        }
+    }
+}
+
+/// For programs.
+pub fn json(exposed: &Exposed) -> String {
+    safe_json(&Report {
+        schema: SCHEMA_VERSION,
+        runner: Runner { name: &exposed.origin.runner, version: &exposed.origin.runner_version },
+        command: &exposed.origin.command,
+        tests: exposed.n_tests,
+        not_run: exposed.n_tests - exposed.rows.len(),
+        exposed: exposed.n_exposed(),
+        results: exposed.rows.iter().map(Entry::of).collect(),
+        warnings: exposed.warnings.iter().map(WarningRow::of).collect(),
+    })
+}
