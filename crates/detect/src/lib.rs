@@ -12,6 +12,7 @@
 //! | what would iDFlakies say? | [`idflakies`] |
 //! | what would the five-step categorisation say? | [`categorise`] |
 //! | which findings belong together? | [`cause`] |
+//! | which tests fail at random, for the least time? | [`reruns`] |
 //!
 //! Below them: [`ledger`] keeps every run as evidence, [`oracle`] answers whether a prefix has an
 //! effect on a target, [`hunch`] ranks who may have it, [`search`] finds who has, [`classify`] is
@@ -31,6 +32,7 @@ mod influence;
 mod lab;
 pub mod ledger;
 pub mod oracle;
+pub mod reruns;
 mod roles;
 pub mod search;
 pub mod subset;
