@@ -22,6 +22,7 @@ mod plain;
 pub mod recall;
 mod record;
 pub mod replay;
+pub mod rerun_study;
 pub mod single;
 mod state;
 pub mod study;

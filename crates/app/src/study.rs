@@ -282,7 +282,7 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Interrupts after this long, and says so. The thread ends with the program.
-fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
+pub(crate) fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
     let is_late = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_late);
     std::thread::spawn(move || {

@@ -9,6 +9,7 @@ use unflake_orders::Strategy;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::lint::LintArgs;
+use crate::commands::rerun_study::RerunStudyArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
@@ -95,6 +96,8 @@ pub(crate) enum Command {
     Fix(FixArgs),
     /// Run the tests once, and say what is known about those that fail
     Run(RunArgs),
+    /// Run the suite again and again: failure rates by order, bursts, which fail together
+    Study(RerunStudyArgs),
     /// List the tests that leave something behind, and what
     Lint(LintArgs),
     /// Run one run of the history again, exactly, and say whether it ends as it did

@@ -71,6 +71,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::History(args) => commands::history::run(&args).map(|()| exit::SUCCESS),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Study(args) => commands::rerun_study::run(&args),
         Command::Lint(args) => commands::lint::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),

@@ -13,6 +13,7 @@
 //! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
 //! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
+//! | [`rerun_study`] | `unflake study`: the tables of a rerun study | tests |
 //! | [`saved`] | the history: read back, and shown by the others again | no attempts |
 //!
 //! Three rules hold in all of them.
@@ -37,6 +38,7 @@ pub mod junit;
 pub mod markdown;
 mod page;
 mod ranking;
+pub mod rerun_study;
 mod rows;
 pub mod saved;
 pub mod table;

@@ -13,6 +13,7 @@
 //! | How many failures come in a row? | [`burst`] |
 //! | Does the order change how often it fails? | [`compare`] |
 //! | Do two conditions differ over many tests? | [`rank`] |
+//! | What do all runs of a rerun study say? | [`rerun_study`] |
 //! | How often does the suite fail, and do tests fail together? | [`suite_failure`] |
 //! | In what share of all orders does an order-dependent test fail? | [`flake_rate`] |
 //! | What can still be hidden after the orders run so far? | [`hidden`] |
@@ -37,5 +38,6 @@ pub mod plan;
 pub mod rank;
 pub mod rate;
 pub mod rerun;
+pub mod rerun_study;
 mod special;
 pub mod suite_failure;

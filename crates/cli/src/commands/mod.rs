@@ -8,5 +8,6 @@ pub(crate) mod init;
 pub(crate) mod lint;
 pub(crate) mod orders;
 pub(crate) mod replay;
+pub(crate) mod rerun_study;
 pub(crate) mod run;
 pub(crate) mod study;

@@ -394,6 +394,12 @@ mod tests {
         Schedule::new(candidates, Belief::new(&Rates::PYTHON), terms)
     }
 
+    fn pass(schedule: &mut Schedule, batch: &[TestIndex]) {
+        for test in batch {
+            schedule.tell(*test, OutcomeKind::Passed);
+        }
+    }
+
     fn positions(batch: &[TestIndex]) -> Vec<usize> {
         let mut tests: Vec<usize> = batch.iter().map(|test| test.get()).collect();
         tests.sort_unstable();
@@ -424,7 +430,7 @@ mod tests {
                 first_with_slow = Some(n_batch);
                 break;
             }
-            batch.iter().for_each(|test| drop(schedule.tell(*test, OutcomeKind::Passed)));
+            pass(&mut schedule, &batch);
         }
         let n_batches = first_with_slow.expect("the slow one is run when the others are tired");
         assert!(10 < n_batches, "{n_batches}");
@@ -467,7 +473,7 @@ mod tests {
     #[test]
     fn a_test_found_to_be_exposed_to_nothing_falls_behind() {
         let mut schedule = schedule(&vec![candidate(2000, Exposure::Unknown); 20], Terms::FORKED);
-        (0..20).for_each(|test| drop(schedule.tell(TestIndex::new(test), OutcomeKind::Passed)));
+        pass(&mut schedule, &(0..20).map(TestIndex::new).collect::<Vec<_>>());
         let before = schedule.hidden();
         for test in 0..15 {
             schedule.expose(TestIndex::new(test), Exposure::Nothing);
@@ -491,7 +497,7 @@ mod tests {
     #[test]
     fn it_ends_at_the_price_and_at_the_share_missed() {
         let candidates = vec![candidate(100, Exposure::Nothing); 40];
-        let price = Some(Duration::from_secs(600));
+        let price = Some(Duration::from_mins(10));
         let by_price = Terms { price, ..Terms::FORKED };
         let by_share = Terms { missed: Some(0.5), ..Terms::FORKED };
         for (terms, done) in [(by_price, Done::TooDear), (by_share, Done::FewHidden)] {
@@ -503,9 +509,7 @@ mod tests {
             let end = loop {
                 match schedule.next_batch() {
                     Err(end) => break end,
-                    Ok(batch) => batch
-                        .iter()
-                        .for_each(|test| drop(schedule.tell(*test, OutcomeKind::Passed))),
+                    Ok(batch) => pass(&mut schedule, &batch),
                 }
                 n_batches += 1;
                 assert!(n_batches < 5000, "{done:?}");

@@ -7,7 +7,8 @@
 //! other half; what it believes about exposed tests is the published share.
 //!
 //! Everybody pays for one run of everything, ten milliseconds for each process, and, who uses a
-//! trace, for each run traced what the study paid (36.1 % of its time). A policy is measured by when
+//! trace, for each run traced what the study paid (36.1 % of its time). A policy is measured by
+//! when
 //! it has found 20, 50, 80 and 95 % of what running everything 170 times finds.
 
 use std::time::Duration;
