@@ -27,4 +27,5 @@ pub mod single;
 mod state;
 pub mod study;
 mod terms;
+pub mod triage;
 pub mod world;

@@ -10,6 +10,7 @@ use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::lint::LintArgs;
 use crate::commands::rerun_study::RerunStudyArgs;
+use crate::commands::triage::TriageArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
@@ -50,6 +51,10 @@ Examples:
       repair it: a change of the tests that was seen to help, and to harm no other test
   unflake run
       the tests once, as in continuous integration, with what is known about those that fail
+  unflake study --batches 20
+      failure rates by order and alone, bursts, which tests fail together
+  unflake triage report.xml
+      which failures of a JUnit report are flaky, and of what kind; which are not
   unflake lint --dynamic
       the tests that leave something behind, whether or not another stumbles over it yet
   unflake history 'tests/test_cart.py::test_total'
@@ -69,7 +74,7 @@ Examples:
 Exit codes:
   0  done; nothing flaky was found
   1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay);
-     no change helps (fix); tests are dirty (lint)
+     no change helps (fix); tests are dirty (lint); a failure is no flake (triage)
   2  the command line, or a file it names, makes no sense
   3  the tests could not be run
   4  the budget ended, or you stopped it, before there was a verdict
@@ -98,6 +103,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run the suite again and again: failure rates by order, bursts, which fail together
     Study(RerunStudyArgs),
+    /// Run the failed tests of a JUnit report again, and say which are flaky and of what kind
+    Triage(TriageArgs),
     /// List the tests that leave something behind, and what
     Lint(LintArgs),
     /// Run one run of the history again, exactly, and say whether it ends as it did

@@ -72,6 +72,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Replay(args) => commands::replay::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Study(args) => commands::rerun_study::run(&args),
+        Command::Triage(args) => commands::triage::run(&args),
         Command::Lint(args) => commands::lint::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),

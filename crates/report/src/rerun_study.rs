@@ -5,6 +5,7 @@
 //! the limits between which its rate had to lie.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use serde::Serialize;
 use unflake_model::{Confidence, Suite, Tally, TestIndex};
@@ -93,9 +94,9 @@ pub fn markdown(view: &StudyView<'_>) -> String {
 fn head(view: &StudyView<'_>) -> String {
     let Tables { n_runs, n_orders, tests, .. } = view.tables;
     let mut text = format!(
-        "{} of {} flaky in {} of {}{}\n",
-        plural(tests.len() as u64, "test is", "tests are"),
-        view.suite.n_tests(),
+        "{} of {} flaky, by {} in {}{}\n",
+        tests.len(),
+        plural(view.suite.n_tests() as u64, "test is", "tests are"),
         plural(*n_runs, "run", "runs"),
         plural(*n_orders as u64, "order", "orders"),
         view.campaign.map(|name| format!(" (campaign {name})")).unwrap_or_default(),
@@ -173,10 +174,19 @@ fn about(view: &StudyView<'_>, row: &TestRow) -> Vec<(&'static str, String)> {
             TimingHint::NotAsync => "; failing takes no longer, so probably nothing was waited for",
             TimingHint::Unknown => "",
         };
-        let (pass, fail) = (span(pass), span(fail));
+        let (pass, fail) = (short(pass), short(fail));
         lines.push(("time", format!("{pass} when it passes, {fail} when it fails{meaning}")));
     }
     lines
+}
+
+/// Most tests take less than a second.
+fn short(duration: Duration) -> String {
+    if duration < Duration::from_secs(1) {
+        format!("{} ms", duration.as_millis())
+    } else {
+        span(duration)
+    }
 }
 
 fn burst(row: &TestRow) -> String {
@@ -208,7 +218,7 @@ fn about_suite(view: &StudyView<'_>) -> Vec<String> {
     let row = &view.tables.suite;
     let (low, high) = (row.limits.start(), row.limits.end());
     let mut lines = vec![
-        format!("The suite failed by chance in {}", failed(row.failed, view.confidence)),
+        format!("The suite, because of them: {}", failed(row.failed, view.confidence)),
         format!(
             "  its tests fail in {low} to {high} runs, depending on how many fail at once; were \
              they independent, in {} %",

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use unflake_model::{Confidence, Evidence, Tally, TestIndex};
+use unflake_model::{Confidence, Evidence, Tally, TestIndex, Verdict};
 
 use crate::burst;
 use crate::compare::{Classified, Question, classify};
@@ -28,7 +28,7 @@ use crate::suite_failure::{Relatedness, co_failing, failed_runs, if_independent,
 /// something.
 const MUCH_LONGER: f64 = 1.5;
 /// A difference below this is nothing that anyone has waited for.
-const WAIT_MIN: Duration = Duration::from_millis(20);
+const WAIT_MIN: Duration = Duration::from_millis(100);
 
 /// One attempt that says something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,14 +217,17 @@ fn test_row(
 ) -> TestRow {
     let by_order: Vec<Tally> = attempts.iter().map(tally).collect();
     let in_suite = tally(attempts.iter().flatten());
-    let classified = classify(&by_order, question);
-    let mut places = vec![(Place::Suite, in_suite)];
-    if !alone.is_empty() {
-        places.push((Place::Alone, tally(alone)));
-    }
+    let mut classified = classify(&by_order, question);
+    classified.verdict = with_role(classified.verdict, tally(alone));
+    let mut places = Vec::new();
     if classified.exact.is_some_and(|test| test.p_value < question.confidence.error()) {
         // Only where orders really differ is one of them better than another.
         places.extend((0..by_order.len()).map(|order| (Place::Order(order), by_order[order])));
+    }
+    // Of equally good places the last is taken: alone is quicker than any order.
+    places.push((Place::Suite, in_suite));
+    if !alone.is_empty() {
+        places.push((Place::Alone, tally(alone)));
     }
     let share = |tally: Tally, evidence: Evidence| match evidence {
         Evidence::Fail => tally.failures as f64 / tally.attempts.max(1) as f64,
@@ -232,7 +235,6 @@ fn test_row(
     };
     let advice = |evidence: Evidence| {
         let shares = places.iter().map(|(place, tally)| (*place, share(*tally, evidence)));
-        // Of equally good ones the last listed before: alone is quicker than the suite.
         let best = shares.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((Place::Suite, 0.0));
         let rate = Rate::new(best.1).ok();
         let runs = rate.and_then(|rate| plan::runs_needed(rate, question.confidence));
@@ -249,6 +251,16 @@ fn test_row(
         see_pass: advice(Evidence::Pass),
         classified,
         by_order,
+    }
+}
+
+/// A test that depends on the order does so as what it does alone tells.
+fn with_role(verdict: Verdict, alone: Tally) -> Verdict {
+    match verdict {
+        Verdict::OdUnknownRole if alone.is_mixed() => Verdict::Ndod,
+        Verdict::OdUnknownRole if 0 < alone.failures => Verdict::OdBrittle,
+        Verdict::OdUnknownRole if 0 < alone.attempts => Verdict::OdVictim,
+        verdict => verdict,
     }
 }
 
@@ -325,7 +337,6 @@ fn contrast(tests: &[TestRow]) -> Option<Contrast> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unflake_model::Verdict;
 
     fn question() -> Question {
         Question { confidence: Confidence::USUAL, margin: 0.1, seed: 1 }
@@ -391,6 +402,23 @@ mod tests {
         assert_eq!(row.alone.attempts, 0);
         assert_eq!(tables.contrast, None);
         assert_eq!(tables.suite.relatedness, None, "one test is related to nobody");
+    }
+
+    #[test]
+    fn what_it_does_alone_tells_a_victim_from_a_brittle() {
+        for (fails_alone, verdict) in [(false, Verdict::OdVictim), (true, Verdict::OdBrittle)] {
+            let mut runs = Runs::default();
+            for order in 0..4 {
+                let run = SuiteRun { order, attempts: vec![attempt(0, order < 2, 5)] };
+                runs.suite.extend(std::iter::repeat_n(run, 10));
+            }
+            runs.alone = vec![attempt(0, fails_alone, 5); 10];
+            let tables = tables(&runs, question());
+            assert_eq!(tables.tests[0].classified.verdict, verdict);
+            let advice = (tables.tests[0].see_pass.place, tables.tests[0].see_failure.place);
+            let is_alone = |place| place == Place::Alone;
+            assert_eq!((is_alone(advice.0), is_alone(advice.1)), (!fails_alone, fails_alone));
+        }
     }
 
     #[test]

@@ -11,3 +11,4 @@ pub(crate) mod replay;
 pub(crate) mod rerun_study;
 pub(crate) mod run;
 pub(crate) mod study;
+pub(crate) mod triage;

@@ -64,6 +64,10 @@ pub(crate) struct RerunStudyArgs {
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub time: Option<Duration>,
 
+    /// Stop after this many runs
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u64>,
+
     /// How sure answers must be
     #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
     pub confidence: f64,
@@ -141,12 +145,16 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
 fn budget(args: &RerunStudyArgs, jobs: usize) -> Result<Budget, Failure> {
     let confidence = Confidence::new(args.confidence)
         .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))?;
-    let budget = Budget::unlimited(confidence);
-    let Some(time) = args.time else { return Ok(budget) };
-    let workers = u32::try_from(jobs).unwrap_or(u32::MAX);
-    budget
-        .with_time(time * workers)
-        .map_err(|error| Failure::input(format!("--time: {error}"), "leave it out for no limit"))
+    let bad = |error| Failure::input(format!("{error}"), "leave it out for no limit");
+    let mut budget = Budget::unlimited(confidence);
+    if let Some(runs) = args.runs {
+        budget = budget.with_runs(runs).map_err(bad)?;
+    }
+    if let Some(time) = args.time {
+        let workers = u32::try_from(jobs).unwrap_or(u32::MAX);
+        budget = budget.with_time(time * workers).map_err(bad)?;
+    }
+    Ok(budget)
 }
 
 fn show(study: &RerunStudy, format: TablesFormat) -> Result<(), Failure> {

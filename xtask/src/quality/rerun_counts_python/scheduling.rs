@@ -268,7 +268,7 @@ fn n_wanted(n_detectable: usize, mark: f64) -> usize {
 /// # Errors
 /// If ours is not ahead of all others at each mark.
 pub(super) fn report(suite: &Suite, randoms: &Randoms<'_>) -> Result<Chart, String> {
-    println!("\nDetections a minute until a share of what is detectable was found");
+    println!("\nDetections an hour until a share of what is detectable was found");
     println!("({}; {})\n", suite.name(), randoms.name);
     let contests: Vec<Contest> =
         (0..N_SUITES).map(|seed| Contest::of(suite, randoms, seed)).collect();
@@ -281,9 +281,9 @@ pub(super) fn report(suite: &Suite, randoms: &Randoms<'_>) -> Result<Chart, Stri
     let mut rows = vec![head];
     for way in Way::ALL {
         let mut line = row![way.name()];
-        line.extend(MARKS.map(|mark| match 60.0 * middle(way, mark) {
+        line.extend(MARKS.map(|mark| match 3600.0 * middle(way, mark) {
             pace if pace <= 0.0 => "never".to_owned(),
-            pace => format!("{pace:.1} ({:.2}x)", pace / 60.0 / middle(Way::All, mark)),
+            pace => format!("{pace:.0} ({:.2}x)", pace / 3600.0 / middle(Way::All, mark)),
         }));
         rows.push(line);
     }
