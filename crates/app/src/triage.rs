@@ -296,8 +296,8 @@ impl Bench {
         for _ in 0..tries {
             let alone = self.run(Order::from_distinct([test]), Repetition::Twice, test)?;
             if let [first, second] = alone[..] {
-                first.into_iter().for_each(|evidence| seen.alone.add(evidence));
-                second.into_iter().for_each(|evidence| seen.again.add(evidence));
+                first.map(|evidence| seen.alone.add(evidence));
+                second.map(|evidence| seen.again.add(evidence));
             }
             let prefix = Order::from_distinct(after.clone());
             let prefix = self.run(prefix, Repetition::Once, test)?;

@@ -288,7 +288,7 @@ pub(super) fn report(suite: &Suite, randoms: &Randoms<'_>) -> Result<Chart, Stri
         rows.push(line);
     }
     print!("{}", render(&rows));
-    for line in suite.facts(&contests_tests(suite, randoms)) {
+    for line in Suite::facts(&suite.tests(&randoms.halves(0).1, 0)) {
         println!("{line}");
     }
     effort(&contests);
@@ -302,11 +302,6 @@ pub(super) fn report(suite: &Suite, randoms: &Randoms<'_>) -> Result<Chart, Stri
         return Err(format!("our scheduler is not ahead of {}", lost.join(", ")));
     }
     Ok(chart(suite, &contests[0]))
-}
-
-/// The tests of the first suite, to state facts about.
-fn contests_tests(suite: &Suite, randoms: &Randoms<'_>) -> Vec<Rerunnable> {
-    suite.tests(&randoms.halves(0).1, 0)
 }
 
 /// In how many suites ours is ahead, and what the published comparison says.

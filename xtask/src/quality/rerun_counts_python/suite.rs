@@ -130,7 +130,7 @@ impl Suite {
     }
 
     /// What is true of a suite, beside what is published.
-    pub(super) fn facts(&self, tests: &[Rerunnable]) -> Vec<String> {
+    pub(super) fn facts(tests: &[Rerunnable]) -> Vec<String> {
         let seconds = |is_chosen: &dyn Fn(&Rerunnable) -> bool| -> Vec<f64> {
             tests.iter().filter(|test| is_chosen(test)).map(|test| test.seconds).collect()
         };
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_suite_has_the_published_facts() {
         let tests = Suite::Published.tests(&counts(), 1);
-        let facts = Suite::Published.facts(&tests).join("\n");
+        let facts = Suite::facts(&tests).join("\n");
         assert_eq!(tests.len(), 10_511);
         for fact in ["543 of them", "mean 0.445 s", "exposed 2.10 times", "others 1/7.0"] {
             assert!(facts.contains(fact), "{facts}");
