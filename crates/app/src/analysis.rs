@@ -1,4 +1,4 @@
-//! The two questions, put to the analysis that answers each; one form for both answers.
+//! The questions, put to the analysis that answers each; one form for all answers.
 
 use std::rc::Rc;
 
@@ -6,8 +6,12 @@ use unflake_detect::Inquiry;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
 use unflake_detect::explain::{Depth, explain};
+use unflake_detect::reruns;
+use unflake_detect::reruns::belief::Rates;
+use unflake_detect::reruns::schedule::{Candidate, Terms};
 use unflake_model::{Budget, Cause, Finding, Order, OutcomeChange, Suite, TestIndex};
 use unflake_report::Ended;
+use unflake_stats::plan::rate_detectable;
 
 use crate::begin::Comparison;
 use crate::drive::{Finish, Watcher, World, drive};
@@ -50,11 +54,48 @@ impl Analysis<'_> {
             let ended = if is_short { Ended::OutOfBudget } else { Ended::Confident };
             return (Found { ended, ..finding.into() }, finish);
         }
+        if let Some(terms) = self.request.reruns {
+            return self.reruns(terms, world, recall, watcher);
+        }
         let tries = SET_UP_TRIES;
         let settings = campaign::Settings { seed, tries, depth, perturbed_runs: 0, flake_rate_min };
         let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
         let (report, finish) = drive(inquiry, world, recall, watcher);
         (report.into(), finish)
+    }
+}
+
+impl Analysis<'_> {
+    /// Looks for tests that fail at random, where a second of running finds most.
+    fn reruns(
+        &self,
+        terms: Terms,
+        world: &mut dyn World,
+        recall: &mut Recall,
+        watcher: &mut dyn Watcher,
+    ) -> (Found, Finish) {
+        let settings = reruns::Settings { seed: self.request.seed, terms, rates: Rates::PYTHON };
+        let duration = |test| self.suite.duration(test);
+        let candidate = |test| Candidate { duration: duration(test), ..Candidate::default() };
+        let candidates = self.suite.tests().map(candidate).collect();
+        let inquiry = Inquiry::new(Rc::clone(self.suite), self.budget, |lab| {
+            reruns::reruns(lab, settings, candidates)
+        });
+        let (report, finish) = drive(inquiry, world, recall, watcher);
+        let confidence = self.budget.confidence();
+        let found = Found {
+            causes: causes(&report.findings),
+            findings: report.findings,
+            changes: Vec::new(),
+            set_up_failing: Vec::new(),
+            n_orders: report.n_batches,
+            flake_rate_detectable: rate_detectable(report.runs_min, confidence),
+            ended: match report.ended {
+                reruns::Ended::Done(_) => Ended::Confident,
+                reruns::Ended::OutOfBudget => Ended::OutOfBudget,
+            },
+        };
+        (found, finish)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use unflake_detect::explain::Depth;
+use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
 use unflake_model::{Budget, Finding, Suite, TestId, TestIndex};
 use unflake_report::{
@@ -45,6 +46,8 @@ pub struct Request {
     pub budget: Budget,
     /// Tests with at least this flake rate are to be found.
     pub flake_rate_min: Rate,
+    /// Of all tests, look for those that fail at random only, on these terms.
+    pub reruns: Option<Terms>,
     /// The seed of all orders.
     pub seed: u64,
     /// When to stop whatever is running: the budget cannot foresee a test that hangs.
@@ -256,7 +259,10 @@ impl Request {
     /// The question with everything that changes the answer.
     fn in_full(&self) -> String {
         let what = match &self.question {
-            Question::Suite => "detect".to_owned(),
+            Question::Suite => match self.reruns.and_then(|terms| terms.price) {
+                Some(price) => format!("detect by reruns at {price:?}"),
+                None => "detect".to_owned(),
+            },
             Question::Test(id) => format!("why {id}"),
         };
         let (depth, seed) = (self.depth, self.seed);

@@ -19,6 +19,14 @@ pub(crate) struct DetectArgs {
     /// Find tests that fail in at least this share of all orders
     #[arg(long, value_name = "RATE", default_value_t = 0.05)]
     pub flake_rate: f64,
+
+    /// Look for tests that fail at random only, each rerun where a second of running finds most
+    #[arg(long, conflicts_with = "flake_rate")]
+    pub reruns: bool,
+
+    /// With --reruns, stop when finding another is expected to take longer than this
+    #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = span)]
+    pub price: Duration,
 }
 
 /// Options of `unflake why`.

@@ -50,6 +50,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How many others are expected to fail at random.
     pub hidden: f64,
+    /// Each of them was run at least so often.
+    pub runs_min: u64,
     /// Batches that were run, without the run of everything.
     pub n_batches: u64,
     /// Attempts in them.
@@ -74,7 +76,8 @@ pub async fn reruns(lab: Lab, settings: Settings, candidates: Vec<Candidate>) ->
     let look = |test: &TestIndex| explain(lab.part(Urgency::Investigate), *test, Depth::Kind);
     let findings = join_all(work.found.iter().map(look)).await;
     let Work { schedule, n_batches, n_attempts, .. } = work;
-    Report { findings, hidden: schedule.hidden(), n_batches, n_attempts, ended }
+    let runs_min = schedule.fewest_runs().unwrap_or(0);
+    Report { findings, hidden: schedule.hidden(), runs_min, n_batches, n_attempts, ended }
 }
 
 struct Work {

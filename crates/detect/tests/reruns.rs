@@ -192,6 +192,7 @@ fn random_tests_are_told_from_those_that_depend_on_the_order() {
         assert_eq!(verdict(30), None, "it never passed");
         assert_eq!(report.findings.len(), 3);
         assert!(report.hidden < 1.0, "{}", report.hidden);
+        assert!(2 < report.runs_min, "{}", report.runs_min);
     }
 }
 

@@ -8,6 +8,7 @@ use unflake_app::adapter::Adapter;
 use unflake_app::java::JavaModule;
 use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
+use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
 use unflake_junit::Prepared;
 use unflake_model::{Budget, Confidence, Verdict};
@@ -32,7 +33,9 @@ pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
     let flake_rate = Rate::new(args.flake_rate)
         .map_err(|error| Failure::input(format!("--flake-rate: {error}"), "try 0.05"))?;
     let look = &args.study.look;
-    let task = Task::new(look, args.paths.clone(), Question::Suite, flake_rate)?;
+    let mut task = Task::new(look, args.paths.clone(), Question::Suite, flake_rate)?;
+    let price = Some(args.price);
+    task.request.reruns = args.reruns.then_some(Terms { price, ..Terms::FORKED });
     run(&task, &args.study, Shape::Suite)
 }
 
@@ -138,6 +141,7 @@ impl Task {
             depth: depth(args.depth),
             budget: budget(args.runs, time, jobs, confidence)?,
             flake_rate_min,
+            reruns: None,
             seed: args.seed,
             wall_max: time.map(|time| time + time / 10),
             keep: args.keep.keep()?,
@@ -210,7 +214,7 @@ fn budget(
 /// Of one test it cannot be foreseen how much there is to find out.
 pub(crate) fn goal(request: &Request, args: &LookArgs) -> Goal {
     let confidence = request.budget.confidence();
-    let is_suite = matches!(request.question, Question::Suite);
+    let is_suite = matches!(request.question, Question::Suite) && request.reruns.is_none();
     let orders = runs_needed(request.flake_rate_min, confidence).filter(|_| is_suite);
     Goal { orders, confidence: Some(confidence).filter(|_| is_suite), time: args.time }
 }

@@ -367,6 +367,12 @@ impl Schedule {
         self.n_found
     }
 
+    /// The fewest runs that any test has had which was not unveiled; `None` if all were.
+    pub fn fewest_runs(&self) -> Option<u64> {
+        let open = self.tests.iter().filter(|standing| !standing.is_found);
+        open.map(|standing| u64::from(standing.streak.length)).min()
+    }
+
     /// How many random tests are expected to be hidden still.
     pub fn hidden(&self) -> f64 {
         self.groups.iter().map(|group| group.factor() * group.n_hidden).sum::<f64>().max(0.0)
