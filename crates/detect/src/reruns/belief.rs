@@ -39,8 +39,8 @@ pub struct Rates {
 
 impl Rates {
     /// As seen on 516 tests of 152 Python projects in up to 200 runs of one order (Gruber et al.
-    /// 2021, the half of the projects that is public here), fitted by [`Rates::fit`]. Tests that are
-    /// too rare to have shown themselves in 200 runs are missing.
+    /// 2021, the half of the projects that is public here), fitted by [`Rates::fit`]. Tests that
+    /// are too rare to have shown themselves in 200 runs are missing.
     pub const PYTHON: Self = Self {
         weights: [
             0.000, 0.567, 0.000, 0.082, 0.028, 0.043, 0.029, 0.012, 0.069, 0.053, 0.000, 0.069,
