@@ -1,7 +1,7 @@
 //! Chores of the project: checks, simulations, quality reports. Run as `cargo xtask <chore>`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to a terminal")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -33,11 +33,7 @@ enum Chore {
     /// Detection on simulated suites with planted truth: precision, recall, cost.
     Sim(sim::Args),
     /// Our statistics against public data.
-    Quality {
-        /// The folder with the data files.
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
-    },
+    Quality(quality::Options),
 }
 
 /// The folder of the workspace.
@@ -51,7 +47,7 @@ fn main() -> ExitCode {
         Chore::Example => example::run(),
         Chore::Tidy => tidy::run(),
         Chore::Sim(args) => sim::run(&args),
-        Chore::Quality { data } => quality::run(&data),
+        Chore::Quality(options) => quality::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,8 +5,9 @@
 //! same counts. Where one disagrees the chore fails. Everything else differs for reasons in the
 //! data (fewer projects, another selection of tests), and the report says which.
 
-use std::path::Path;
+use std::path::PathBuf;
 
+mod curve;
 mod dependencies_java;
 mod printed;
 mod read;
@@ -17,12 +18,32 @@ mod summary;
 /// For everything that is sampled or resampled here.
 const SEED: u64 = 2021;
 
+/// What to report on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The folder with the data files.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
+
+    /// Run times and exposure of real tests, as bench/reruns/measure.py writes them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) durations: Option<PathBuf>,
+
+    /// Where to put pictures.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+}
+
 /// Prints all reports on the data files in this folder. A file that cannot be used does not keep
 /// the others from being reported.
-pub(crate) fn run(data: &Path) -> Result<(), String> {
-    let reports =
-        [rerun_rates_java::report, rerun_counts_python::report, dependencies_java::report];
-    let faults: Vec<String> = reports.iter().filter_map(|report| report(data).err()).collect();
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    let reports = [
+        |options: &Options| rerun_rates_java::report(&options.data),
+        rerun_counts_python::report,
+        rerun_counts_python::contest,
+        |options: &Options| dependencies_java::report(&options.data),
+    ];
+    let faults: Vec<String> = reports.iter().filter_map(|report| report(options).err()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n       ")) }
 }
 

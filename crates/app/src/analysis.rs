@@ -1,4 +1,4 @@
-//! The two questions, put to the analysis that answers each; one form for both answers.
+//! The questions, put to the analysis that answers each; one form for all answers.
 
 use std::rc::Rc;
 
@@ -7,7 +7,9 @@ use unflake_detect::cause::causes;
 use unflake_detect::choices;
 use unflake_detect::explain::{Depth, explain};
 use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
-use unflake_detect::{Inquiry, Lab};
+use unflake_detect::reruns::belief::Rates;
+use unflake_detect::reruns::schedule::{Candidate, Terms};
+use unflake_detect::{Inquiry, Lab, reruns};
 use unflake_model::{
     Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Verdict,
 };
@@ -72,12 +74,49 @@ impl Analysis<'_> {
             let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));
             return drive(inquiry, world, recall, watcher);
         }
+        if let Question::Reruns(terms) = self.request.question {
+            return self.reruns(terms, world, recall, watcher);
+        }
         let tries = SET_UP_TRIES;
         let perturbed_runs = self.n_perturbed;
         let settings = campaign::Settings { seed, tries, depth, perturbed_runs, flake_rate_min };
         let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
         let (report, finish) = drive(inquiry, world, recall, watcher);
         (report.into(), finish)
+    }
+}
+
+impl Analysis<'_> {
+    /// Looks for tests that fail at random, where a second of running finds most.
+    fn reruns(
+        &self,
+        terms: Terms,
+        world: &mut dyn World,
+        recall: &mut Recall,
+        watcher: &mut dyn Watcher,
+    ) -> (Found, Finish) {
+        let settings = reruns::Settings { seed: self.request.seed, terms, rates: Rates::PYTHON };
+        let duration = |test| self.suite.duration(test);
+        let candidate = |test| Candidate { duration: duration(test), ..Candidate::default() };
+        let candidates = self.suite.tests().map(candidate).collect();
+        let inquiry = Inquiry::new(Rc::clone(self.suite), self.budget, |lab| {
+            reruns::reruns(lab, settings, candidates)
+        });
+        let (report, finish) = drive(inquiry, world, recall, watcher);
+        let confidence = self.budget.confidence();
+        let found = Found {
+            causes: causes(&report.findings),
+            findings: report.findings,
+            changes: Vec::new(),
+            set_up_failing: Vec::new(),
+            n_orders: report.n_batches,
+            flake_rate_detectable: rate_detectable(report.runs_min, confidence),
+            ended: match report.ended {
+                reruns::Ended::Done(_) => Ended::Confident,
+                reruns::Ended::OutOfBudget => Ended::OutOfBudget,
+            },
+        };
+        (found, finish)
     }
 }
 

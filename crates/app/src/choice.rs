@@ -1,8 +1,8 @@
 //! Which open choice does an implementation-dependent test depend on?
 //!
 //! It is run alone under the seed under which it fails, with fewer and fewer of the choices of that
-//! seed ([`decisive`]). What is left is one choice, or the first and the last of several that matter
-//! together; each is asked for the stack it comes from.
+//! seed ([`decisive`]). What is left is one choice, or the first and the last of several that
+//! matter together; each is asked for the stack it comes from.
 //!
 //! Limits: choices are numbered as they come up, so a test whose threads race for them has no
 //! certain numbers; then no choice is named. Every answer was tried [`TRIES`] times.

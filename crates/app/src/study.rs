@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
+use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
 use unflake_model::{Budget, Suite, TestId, TestIndex};
 use unflake_report::{Ended, NotCollected, Origin, Study, Warning};
@@ -31,6 +32,8 @@ pub enum Question {
     Suite,
     /// Which come out otherwise in rounds of one kind of order, as iDFlakies asks?
     Rounds(Configuration, u64),
+    /// Which fail at random, looked for on these terms?
+    Reruns(Terms),
     /// What about this one?
     Test(TestId),
 }
@@ -266,6 +269,7 @@ impl Request {
         let what = match &self.question {
             Question::Suite => "detect".to_owned(),
             Question::Rounds(kind, n) => format!("{n} rounds of {kind:?}"),
+            Question::Reruns(terms) => format!("reruns at {:?}", terms.price),
             Question::Test(id) => format!("why {id}"),
         };
         let (depth, seed) = (self.depth, self.seed);

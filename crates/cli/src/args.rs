@@ -10,8 +10,10 @@ use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::learn::LearnArgs;
 use crate::commands::lint::LintArgs;
+use crate::commands::rerun_study::RerunStudyArgs;
 use crate::commands::shake::ShakeArgs;
 use crate::commands::trace::TraceArgs;
+use crate::commands::triage::TriageArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
@@ -55,6 +57,10 @@ Examples:
       which circumstance makes it fail: time, hash seeds, slow disks, other threads …
   unflake run
       the tests once, as in continuous integration, with what is known about those that fail
+  unflake study --batches 20
+      failure rates by order and alone, bursts, which tests fail together
+  unflake triage report.xml
+      which failures of a JUnit report are flaky, and of what kind; which are not
   unflake lint --dynamic
       the tests that leave something behind, whether or not another stumbles over it yet
   unflake trace
@@ -76,7 +82,8 @@ Examples:
 Exit codes:
   0  done; nothing flaky was found
   1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay);
-     a factor was found (shake); no change helps (fix); tests are dirty (lint)
+     a factor was found (shake); no change helps (fix); tests are dirty (lint);
+     a failure is no flake (triage)
   2  the command line, or a file it names, makes no sense
   3  the tests could not be run
   4  the budget ended, or you stopped it, before there was a verdict
@@ -105,6 +112,10 @@ pub(crate) enum Command {
     Shake(ShakeArgs),
     /// Run the tests once, and say what is known about those that fail
     Run(RunArgs),
+    /// Run the suite again and again: failure rates by order, bursts, which fail together
+    Study(RerunStudyArgs),
+    /// Run the failed tests of a JUnit report again, and say which are flaky and of what kind
+    Triage(TriageArgs),
     /// List the tests that leave something behind, and what
     Lint(LintArgs),
     /// List the tests that call functions which can come out otherwise: clocks, sockets, threads

@@ -73,6 +73,8 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Replay(args) => commands::replay::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Shake(args) => commands::shake::run(&args),
+        Command::Study(args) => commands::rerun_study::run(&args),
+        Command::Triage(args) => commands::triage::run(&args),
         Command::Lint(args) => commands::lint::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Learn(args) => commands::learn::run(&args).map(|()| exit::SUCCESS),

@@ -20,6 +20,14 @@ pub(crate) struct DetectArgs {
     #[arg(long, value_name = "RATE", default_value_t = 0.05)]
     pub flake_rate: f64,
 
+    /// Look for tests that fail at random only, each rerun where a second of running finds most
+    #[arg(long, conflicts_with_all = ["flake_rate", "strategy"])]
+    pub reruns: bool,
+
+    /// With --reruns, stop when finding another is expected to take longer than this
+    #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = span)]
+    pub price: Duration,
+
     /// Run rounds of one kind of order and nothing else, as iDFlakies does
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<StrategyArg>,

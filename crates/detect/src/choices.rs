@@ -3,9 +3,9 @@
 //! A test that fails under one seed of perturbed choices may be implementation-dependent, or fail
 //! at random. So the same seed is put to the test again, in turn with one under which it passes (or
 //! with nothing perturbed), because failures come in bursts: it must fail under the one every time,
-//! and under the other never (spec 2.8, steps 2 and 3). Suspects of the same seeds share these runs,
-//! then each is tried alone once: what was shown in company counts only for tests that do not need
-//! it.
+//! and under the other never (spec 2.8, steps 2 and 3). Suspects of the same seeds share these
+//! runs, then each is tried alone once: what was shown in company counts only for tests that do not
+//! need it.
 //!
 //! Where choices are numbered in the order in which they come up, [`decisive`] finds those that
 //! matter. With the first `k` made on purpose, everything up to choice `k + 1` is the same in every

@@ -13,6 +13,8 @@
 //! | what would iDFlakies say? | [`idflakies`] |
 //! | what would the five-step categorisation say? | [`categorise`] |
 //! | which findings belong together? | [`cause`] |
+//! | which tests fail at random, for the least time? | [`reruns`] |
+//! | which runs does a rerun study take? | [`rerun_study`] |
 //!
 //! Below them: [`ledger`] keeps every run as evidence, [`oracle`] answers whether a prefix has an
 //! effect on a target, [`hunch`] ranks who may have it, [`search`] finds who has, [`classify`] is
@@ -34,6 +36,8 @@ mod influence;
 mod lab;
 pub mod ledger;
 pub mod oracle;
+pub mod rerun_study;
+pub mod reruns;
 mod roles;
 pub mod search;
 pub mod shake;

@@ -30,11 +30,14 @@ pub(crate) struct Reported {
 
 /// Why a file is no report.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoReport {
+pub enum NoReport {
+    /// Its end is missing.
     #[error("it ends in the middle")]
     Cut,
+    /// It is not well-formed.
     #[error(transparent)]
     Xml(#[from] quick_xml::Error),
+    /// It refers to characters that there are not.
     #[error(transparent)]
     Reference(#[from] quick_xml::escape::EscapeError),
 }
@@ -169,6 +172,46 @@ pub(crate) fn assign(ids: &[&str], cases: Vec<Case>) -> (Vec<Option<Reported>>, 
     (reported, is_in_order, strangers)
 }
 
+/// A report of continuous integration, about tests that are known here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiReport {
+    /// The tests that were run, by their places among the known ones, in the order of the report.
+    pub order: Vec<usize>,
+    /// Those of them that failed, with what was said.
+    pub failed: Vec<(usize, String)>,
+    /// Failed cases that are no known test.
+    pub unknown: Vec<String>,
+}
+
+/// Why a file is no report of continuous integration.
+#[derive(Debug, thiserror::Error)]
+#[error("it is no JUnit XML")]
+pub struct NoCiReport(#[source] NoReport);
+
+impl CiReport {
+    /// Reads JUnit XML as pytest writes it, about tests with these ids.
+    pub fn read(xml: &str, ids: &[&str]) -> Result<Self, NoCiReport> {
+        let places: BTreeMap<(String, String), usize> =
+            ids.iter().enumerate().rev().map(|(place, id)| (junit_address(id), place)).collect();
+        let mut report = Self { order: Vec::new(), failed: Vec::new(), unknown: Vec::new() };
+        for case in parse(xml).map_err(NoCiReport)? {
+            let is_failed = 2 <= weight(case.outcome);
+            let address = (case.class, case.name);
+            match places.get(&address) {
+                None if is_failed => report.unknown.push(format!("{}::{}", address.0, address.1)),
+                None => (),
+                Some(place) => {
+                    let is_new = !report.order.contains(place);
+                    report.order.extend(is_new.then_some(*place));
+                    let is_told = report.failed.iter().any(|(told, _)| told == place);
+                    report.failed.extend((is_failed && !is_told).then_some((*place, case.text)));
+                }
+            }
+        }
+        Ok(report)
+    }
+}
+
 fn merge(before: &mut Option<Reported>, after: Reported) {
     match before {
         Some(before) => {
@@ -252,6 +295,21 @@ mod tests {
             <testcase classname="t" name="a"/></testsuite>"#;
         assert!(!outcomes(&["t.py::a", "t.py::b"], xml).1);
         assert!(outcomes(&["t.py::b", "t.py::a"], xml).1);
+    }
+
+    #[test]
+    fn a_report_of_continuous_integration_tells_the_order_and_what_failed() {
+        let xml = r#"<testsuite><testcase classname="t" name="b"/>
+            <testcase classname="t" name="a"><failure message="x">why</failure></testcase>
+            <testcase classname="t" name="a"><error message="failed on teardown">w</error></testcase>
+            <testcase classname="t" name="c"><skipped/></testcase>
+            <testcase classname="gone" name="z"><failure message="x"/></testcase>
+            <testcase classname="gone" name="y"/></testsuite>"#;
+        let report = CiReport::read(xml, &["t.py::a", "t.py::b", "t.py::c"]).unwrap();
+        assert_eq!(report.order, [1, 0, 2]);
+        assert_eq!(report.failed, [(0, "why".to_owned())]);
+        assert_eq!(report.unknown, ["gone::z"]);
+        assert!(CiReport::read("<a><", &[]).is_err());
     }
 
     #[test]

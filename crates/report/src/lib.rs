@@ -13,6 +13,7 @@
 //! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
 //! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
+//! | [`rerun_study`] | `unflake study`: the tables of a rerun study | tests |
 //! | [`shake`] | `unflake shake`: which circumstance makes a test fail | nothing |
 //! | [`saved`] | the history: read back, and shown by the others again | no attempts |
 //!
@@ -40,6 +41,7 @@ pub mod junit;
 pub mod markdown;
 mod page;
 mod ranking;
+pub mod rerun_study;
 mod rows;
 pub mod saved;
 pub mod shake;

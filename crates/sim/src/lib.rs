@@ -18,6 +18,7 @@
 //! | [`scenario`] | small suites with a name: the cases of the literature and of our peers |
 //! | [`recipe`], [`mod@generate`] | whole suites from a recipe and a seed, up to 100,000 tests |
 //! | [`drive`] | answers that come back in any order |
+//! | [`reruns`] | what does a way of choosing reruns find, and in how much time? |
 //!
 //! **Invariant:** an observation is a function of the suite's seed and the experiment alone. It
 //! does not depend on what was asked before, on the machine, or on a clock.
@@ -37,6 +38,7 @@ pub mod phenomenon;
 pub mod plan;
 mod plot;
 pub mod recipe;
+pub mod reruns;
 pub mod scenario;
 pub mod truth;
 pub mod world;

@@ -13,9 +13,11 @@
 //! | How many failures come in a row? | [`burst`] |
 //! | Does the order change how often it fails? | [`compare`] |
 //! | Do two conditions differ over many tests? | [`rank`] |
+//! | What do all runs of a rerun study say? | [`rerun_study`] |
 //! | How often does the suite fail, and do tests fail together? | [`suite_failure`] |
 //! | In what share of all orders does an order-dependent test fail? | [`flake_rate`] |
 //! | What can still be hidden after the orders run so far? | [`hidden`] |
+//! | How are run times spread whose logarithms are normal? | [`normal`] |
 //!
 //! Two kinds of arithmetic are used, on purpose. Counting orders is done in exact rationals: the
 //! closed forms of the literature contain at least one misprint, and a fraction either equals the
@@ -31,9 +33,11 @@ pub mod compare;
 pub mod flake_rate;
 pub mod hidden;
 mod hypergeometric;
+pub mod normal;
 pub mod plan;
 pub mod rank;
 pub mod rate;
 pub mod rerun;
+pub mod rerun_study;
 mod special;
 pub mod suite_failure;

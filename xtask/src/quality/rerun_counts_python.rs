@@ -21,10 +21,16 @@ use unflake_stats::plan;
 use unflake_stats::rate::Rate;
 use unflake_stats::rerun::Chances;
 
+use self::scheduling::Randoms;
+use self::suite::Suite;
+use super::curve::Chart;
 use super::read::{DataFile, Row};
 use super::summary::{mean, median, percent, runs};
-use super::{SEED, headline};
+use super::{Options, SEED, headline};
 use crate::table::{render, row};
+
+mod scheduling;
+mod suite;
 
 const FILE: &str = "rerun-counts-python.csv";
 const PUBLISHED: u64 = 170;
@@ -105,9 +111,43 @@ const READINGS: [Reading; 9] = [
     },
 ];
 
-pub(super) fn report(data: &Path) -> Result<(), String> {
-    let file = DataFile::open(data, FILE)?;
-    let tests = file.rows().map(read).collect::<Result<Vec<Test>, String>>()?;
+/// How soon our scheduler of reruns finds the tests that fail at random; see [`scheduling`].
+pub(super) fn contest(options: &Options) -> Result<(), String> {
+    let tests = read_all(&options.data)?;
+    let readings = [&READINGS[0], &READINGS[READINGS.len() - 1]];
+    headline(&format!("{FILE}: detections for each second"));
+    let mut suites = vec![Suite::Published];
+    if let Some(path) = &options.durations {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        suites.push(Suite::read(&DataFile::open(folder, &name)?)?);
+    }
+    let mut lost = Vec::new();
+    for suite in &suites {
+        for (index, reading) in readings.into_iter().enumerate() {
+            match scheduling::report(suite, &reading.randoms(&tests)) {
+                Ok(chart) if index == 0 => draw(options, suite, &chart)?,
+                Ok(_) => (),
+                Err(fault) => lost.push(fault),
+            }
+        }
+    }
+    if lost.is_empty() { Ok(()) } else { Err(lost.join("; ")) }
+}
+
+fn draw(options: &Options, suite: &Suite, chart: &Chart) -> Result<(), String> {
+    let Some(folder) = &options.plots else { return Ok(()) };
+    let path = folder.join(format!("reruns-{}.svg", suite.slug()));
+    std::fs::write(&path, chart.svg())
+        .map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+}
+
+fn read_all(data: &Path) -> Result<Vec<Test>, String> {
+    DataFile::open(data, FILE)?.rows().map(read).collect()
+}
+
+pub(super) fn report(options: &Options) -> Result<(), String> {
+    let tests = read_all(&options.data)?;
     let by_project = STUDY.needed_by_project(&tests);
     headline(&format!("{FILE}: {} flaky Python tests", tests.len()));
     readings(&tests);
@@ -119,7 +159,27 @@ pub(super) fn report(data: &Path) -> Result<(), String> {
     Ok(())
 }
 
+impl Counts {
+    fn tally(&self) -> Tally {
+        Tally { failures: self.unsuccessful, attempts: self.passed + self.unsuccessful }
+    }
+
+    /// Which shares of its runs failed, and were skipped.
+    fn shares(&self) -> (f64, f64) {
+        let n_runs = (self.passed + self.unsuccessful + self.skipped) as f64;
+        (self.unsuccessful as f64 / n_runs, self.skipped as f64 / n_runs)
+    }
+}
+
 impl Reading {
+    fn randoms<'t>(&self, tests: &'t [Test]) -> Randoms<'t> {
+        let mut by_project: BTreeMap<&str, Vec<&Counts>> = BTreeMap::new();
+        for test in tests.iter().filter(|test| (self.selects)(test)) {
+            by_project.entry(&test.project).or_default().push(&test.same_order);
+        }
+        Randoms { name: self.name, by_project: by_project.into_values().collect() }
+    }
+
     fn needed_by_project(&self, tests: &[Test]) -> BTreeMap<String, Vec<f64>> {
         let mut by_project: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for test in tests.iter().filter(|test| (self.selects)(test)) {

@@ -19,6 +19,8 @@ use super::summary::{median, p_value, percent, range};
 use super::{SEED, headline};
 use crate::table::{render, row};
 
+mod categories;
+
 const FILE: &str = "rerun-rates-java.csv";
 const ALPHA: f64 = 0.05;
 /// Differences of failure rates that would not matter, for the verdict NDOI.
@@ -74,6 +76,7 @@ pub(super) fn report(data: &Path) -> Result<(), String> {
     exact_beside(&compared);
     study(&compared);
     verdicts(&compared);
+    categories::report(&compared);
     suite_against_isolation(&tests);
     agreement
 }

@@ -9,6 +9,7 @@ use unflake_app::java::JavaModule;
 use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
+use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
 use unflake_junit::Prepared;
 use unflake_model::{Budget, Confidence, Verdict};
@@ -38,6 +39,7 @@ pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
     let look = &args.study.look;
     let question = match args.strategy {
         Some(strategy) => Question::Rounds(configuration(strategy), args.rounds),
+        None if args.reruns => Question::Reruns(Terms { price: Some(args.price), ..Terms::FORKED }),
         None => Question::Suite,
     };
     let task = Task::new(look, args.paths.clone(), question, flake_rate)?;

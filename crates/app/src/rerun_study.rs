@@ -1,0 +1,189 @@
+//! How often does each test fail, in the suite and alone, in which orders, together with which?
+//!
+//! A campaign of its own, on record and resumable like any other: batches of runs of the whole
+//! suite, then the flaky tests alone ([`unflake_detect::rerun_study`]). Nothing is decided while it
+//! goes; the tables are made of all runs in the end, also if it was cut short.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use unflake_detect::Inquiry;
+use unflake_detect::rerun_study::{Extent, Settings, rerun_study};
+use unflake_engine::{Interrupt, Limits};
+use unflake_model::{Budget, Confidence, Experiment, Order, Suite, TestIndex};
+use unflake_report::{Ended, Warning};
+use unflake_stats::compare::Question;
+use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, Tables, tables};
+
+use crate::adapter::{Adapter, Around};
+use crate::begin::{Beginning, Comparison, Keep, Setting};
+use crate::causes::with_causes;
+use crate::drive::{Answer, Finish, Source, Watcher, drive};
+use crate::logbook::{Logbook, Progress};
+use crate::study::{StudyError, collection_warnings, now, start, stop_after};
+use crate::world::{EngineWorld, Stopped};
+
+/// Failure rates that lie no further apart than this are the same to a developer.
+const MARGIN: f64 = 0.1;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct RerunRequest {
+    /// How much.
+    pub settings: Settings,
+    /// At what price, and how sure.
+    pub budget: Budget,
+    /// When to stop whatever is running.
+    pub wall_max: Option<Duration>,
+    /// Where it is kept; nowhere without.
+    pub keep: Option<Keep>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct RerunStudy {
+    /// All tests.
+    pub suite: Rc<Suite>,
+    /// What the runs say.
+    pub tables: Tables,
+    /// Whether all runs were made.
+    pub is_whole: bool,
+    /// Whether the user stopped it.
+    pub is_interrupted: bool,
+    /// Runs that were on record already.
+    pub n_recalled: u64,
+    /// The name of the campaign, if it is on record.
+    pub campaign: Option<String>,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What limits the answer.
+    pub warnings: Vec<Warning>,
+}
+
+/// Studies a project by running it again and again.
+pub fn study_reruns(
+    request: &RerunRequest,
+    project: &dyn Adapter,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<RerunStudy, StudyError> {
+    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
+    progress.stage("collecting tests");
+    let begun = now();
+    let engine = start(project, limits, interrupt)?;
+    let mut warnings = collection_warnings(&engine);
+    let collected = engine.collected().clone();
+    let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
+    let around = Around { collected: &collected, interrupt, start_time, test_timeout };
+    let runner = project.plain(around);
+    let mut world = EngineWorld::new(engine, limits.jobs);
+    progress.stage("running the tests as they are, with isolation and without");
+    let setting = Setting {
+        keep: request.keep.as_ref(),
+        comparison: Comparison::First,
+        question: request.in_full(),
+        seed: request.settings.seed,
+        project,
+        limits,
+        collected: &collected,
+    };
+    let beginning = setting.begin(&mut world, &*runner);
+    let beginning = beginning
+        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    warnings.extend(beginning.warnings);
+    let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
+    if let Some(name) = recorder.name().filter(|_| 0 < n_recalled) {
+        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
+    }
+    let budget = request.budget.raised_by(recall.cost());
+
+    progress.stage("running the suite again and again, then its flaky tests alone");
+    let mut logbook = Logbook::new(&suite, recorder, progress);
+    if let Some((experiment, answer)) = first {
+        recall.add(logbook.made(&experiment, &answer), &experiment, answer);
+    }
+    let mut gathered = Gathered { logbook, orders: orders(request, &suite), runs: Vec::new() };
+    let settings = request.settings;
+    let inquiry = Inquiry::new(Rc::clone(&suite), budget, |lab| rerun_study(lab, settings));
+    let (extent, finish) = drive(inquiry, &mut world, &mut recall, &mut gathered);
+    let error = world.take_error();
+    warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
+
+    let is_whole = extent == Extent::Whole && finish == Finish::Complete;
+    let campaign = gathered.logbook.recorder.name();
+    let ended = if is_whole { Ended::Confident } else { Ended::OutOfBudget };
+    gathered.logbook.recorder.finish_run(ended.slug());
+    warnings.extend(gathered.logbook.recorder.take_trouble());
+    let is_late = is_late.is_some_and(|late| late.load(std::sync::atomic::Ordering::SeqCst));
+    let confidence = request.budget.confidence();
+    let question = Question { confidence, margin: MARGIN, seed: settings.seed };
+    Ok(RerunStudy {
+        tables: tables(&gathered.into_runs(suite.n_tests()), question),
+        suite,
+        is_whole,
+        is_interrupted: finish == Finish::Interrupted && !is_late,
+        n_recalled,
+        campaign,
+        confidence,
+        warnings,
+    })
+}
+
+impl RerunRequest {
+    /// The question with everything that changes the answer.
+    fn in_full(&self) -> String {
+        let Settings { seed, n_batches, runs_per_batch, alone_max } = self.settings;
+        format!(
+            "study; {n_batches} batches of {runs_per_batch} runs, alone {alone_max}, seed {seed}"
+        )
+    }
+}
+
+/// The different orders of a study. Small suites have few, and batches then share one.
+fn orders(request: &RerunRequest, suite: &Suite) -> BTreeMap<Vec<TestIndex>, usize> {
+    let mut orders = BTreeMap::new();
+    for batch in 0..request.settings.n_batches {
+        let n_orders = orders.len();
+        let order: Order = request.settings.order(suite, batch);
+        orders.entry(order.tests().to_vec()).or_insert(n_orders);
+    }
+    orders
+}
+
+/// Keeps all runs.
+struct Gathered<'p> {
+    logbook: Logbook<'p>,
+    orders: BTreeMap<Vec<TestIndex>, usize>,
+    runs: Vec<(Experiment, Vec<Attempted>)>,
+}
+
+impl Watcher for Gathered<'_> {
+    fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+        self.logbook.ran(experiment, answer, source);
+        let attempts = answer.observation.attempts.iter().filter_map(|attempt| {
+            let (test, duration) = (attempt.test, attempt.duration);
+            attempt.outcome.evidence().map(|evidence| Attempted { test, evidence, duration })
+        });
+        self.runs.push((experiment.clone(), attempts.collect()));
+    }
+}
+
+impl Gathered<'_> {
+    /// In the order in which they were asked for.
+    fn into_runs(mut self, n_tests: usize) -> Runs {
+        self.runs.sort_by_key(|(experiment, _)| experiment.run);
+        let mut runs = Runs::default();
+        for (experiment, attempts) in self.runs {
+            let tests = experiment.order.tests();
+            match self.orders.get(tests) {
+                Some(order) if tests.len() == n_tests => {
+                    runs.suite.push(SuiteRun { order: *order, attempts });
+                }
+                _ => runs.alone.extend(attempts),
+            }
+        }
+        runs
+    }
+}

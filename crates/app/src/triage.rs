@@ -1,0 +1,387 @@
+//! A test failed in continuous integration: is it the change, or is the test flaky, and of what
+//! kind?
+//!
+//! Retrying is not only a way to go green, it is an experiment. Each failed test of a JUnit report
+//! is run again
+//!
+//! - **alone**, in a fresh process,
+//! - **again** in that same process, right after,
+//! - after the **same prefix** as in the report, in a fresh process,
+//! - under **other seeds** of Python's hashing, each twice.
+//!
+//! | alone | same prefix | other seeds | verdict |
+//! |---|---|---|---|
+//! | both outcomes in one condition, or for one seed | | | fails at random |
+//! | passes | fails | not asked | victim |
+//! | fails | passes | not asked | brittle |
+//! | same as prefix | | by seed: always one or always the other | implementation-dependent |
+//! | passes, and fails again | passes | passes | non-idempotent |
+//! | fails | fails | fails | always failing: a regression |
+//! | passes | passes | passes | was seen to flake, not reproduced |
+//!
+//! All forks of one agent share its hash seed, so other seeds take other agents: the only part that
+//! starts Python anew. Other open choices (random seeds, time zones, directory listings) are not
+//! varied here.
+//!
+//! Limits: the order of the report is that of one process; reports of `pytest-xdist` mix several.
+//! Nothing is recorded in the history.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use unflake_engine::{Interrupt, Limits};
+use unflake_model::{
+    Confidence, Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, Tally, TestId,
+    TestIndex, Verdict,
+};
+use unflake_pytest::{CiReport, NoCiReport, Project};
+use unflake_report::Warning;
+use unflake_stats::compare::fisher;
+use unflake_stats::plan::rate_detectable;
+
+use crate::logbook::Progress;
+use crate::study::{StudyError, collection_warnings, start, stop_after};
+use crate::world::{EngineWorld, Stopped};
+
+/// Runs of a test under one other seed: that it does the same twice is what makes it a function of
+/// the seed.
+const RUNS_PER_SEED: u64 = 2;
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct TriageRequest {
+    /// The report, as JUnit XML.
+    pub report: String,
+    /// Runs in each condition.
+    pub tries: u64,
+    /// Other seeds.
+    pub n_seeds: u64,
+    /// At most so many failed tests.
+    pub tests_max: usize,
+    /// When to stop.
+    pub wall_max: Option<Duration>,
+}
+
+/// Why nothing could be found out.
+#[derive(Debug, thiserror::Error)]
+pub enum TriageError {
+    /// The report makes no sense.
+    #[error("the report cannot be read")]
+    Report(#[from] NoCiReport),
+    /// The tests could not be run.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Triage {
+    /// About each failed test, in the order of the report.
+    pub tests: Vec<Triaged>,
+    /// Tests in the report.
+    pub n_reported: usize,
+    /// Failed tests of the report that are not here.
+    pub unknown: Vec<String>,
+    /// Failed tests that were not looked into, because there are too many or time was up.
+    pub not_looked_into: Vec<TestId>,
+    /// What limits the answer.
+    pub warnings: Vec<Warning>,
+}
+
+/// About one failed test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Triaged {
+    /// Which.
+    pub test: TestId,
+    /// What the report said.
+    pub message: String,
+    /// Tests before it in the report.
+    pub n_before: usize,
+    /// What was seen.
+    pub seen: Seen,
+    /// What follows.
+    pub verdict: Verdict,
+    /// How sure that is: one minus the chance to see this if it were otherwise.
+    pub sure: Option<f64>,
+}
+
+/// What was seen of one test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Alone.
+    pub alone: Tally,
+    /// Right after that in the same process.
+    pub again: Tally,
+    /// After the tests before it in the report.
+    pub same_prefix: Tally,
+    /// Alone under each other seed.
+    pub seeds: Vec<Tally>,
+}
+
+impl Seen {
+    /// Whether one condition had both outcomes.
+    fn is_mixed(&self) -> bool {
+        let conditions = [self.alone, self.again, self.same_prefix];
+        conditions.iter().chain(&self.seeds).any(|tally| tally.is_mixed())
+    }
+
+    fn all(&self) -> Tally {
+        let conditions = [self.alone, self.again, self.same_prefix];
+        conditions.iter().chain(&self.seeds).fold(Tally::default(), |sum, tally| Tally {
+            failures: sum.failures + tally.failures,
+            attempts: sum.attempts + tally.attempts,
+        })
+    }
+
+    /// Whether the runs so far leave open what other seeds could answer.
+    fn asks_for_seeds(&self) -> bool {
+        !self.is_mixed() && fails(self.alone) == fails(self.same_prefix)
+    }
+
+    /// The table above.
+    pub fn verdict(&self) -> Verdict {
+        let Some((alone, prefix)) = fails(self.alone).zip(fails(self.same_prefix)) else {
+            return Verdict::InsufficientEvidence;
+        };
+        let by_seed: Vec<bool> = self.seeds.iter().filter_map(|tally| fails(*tally)).collect();
+        match (alone, prefix) {
+            _ if self.is_mixed() => Verdict::NodUndecided,
+            (false, true) => Verdict::OdVictim,
+            (true, false) => Verdict::OdBrittle,
+            _ if by_seed.iter().any(|fails| *fails != alone) => Verdict::Id,
+            (false, false) if fails(self.again) == Some(true) => Verdict::Nio,
+            (false, false) => Verdict::Ud,
+            (true, true) => Verdict::AlwaysFailing,
+        }
+    }
+
+    /// How sure the verdict is: one minus the chance to see this if it were otherwise. Of what was
+    /// always the same, [`Seen::rate_detectable`] says more.
+    fn sure(&self, verdict: Verdict) -> Option<f64> {
+        match verdict {
+            Verdict::OdVictim | Verdict::OdBrittle => {
+                Some(1.0 - fisher(self.alone, self.same_prefix))
+            }
+            Verdict::NodUndecided => Some(1.0),
+            Verdict::Nio => Some(1.0 - fisher(self.alone, self.again)),
+            Verdict::Id => {
+                // Each seed repeated its outcome; chance does so half of the time.
+                let n_seeds = i32::try_from(self.seeds.len()).unwrap_or(i32::MAX);
+                Some(1.0 - 0.5_f64.powi(n_seeds))
+            }
+            _ => None,
+        }
+    }
+
+    /// The rate of the outcome never seen that would have been seen with this confidence.
+    pub fn rate_detectable(&self, confidence: Confidence) -> f64 {
+        rate_detectable(self.all().attempts, confidence)
+    }
+}
+
+/// Whether the test failed, always; `None` if it was not seen.
+fn fails(tally: Tally) -> Option<bool> {
+    (0 < tally.attempts).then_some(0 < tally.failures)
+}
+
+/// Runs the failed tests of a report again, and says what they are.
+pub fn triage(
+    request: &TriageRequest,
+    project: &Project,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Triage, TriageError> {
+    if let Some(max) = request.wall_max {
+        stop_after(max, interrupt.clone());
+    }
+    progress.stage("collecting tests");
+    let engine = start(project, limits, interrupt)?;
+    let warnings = collection_warnings(&engine);
+    let suite = engine.suite(|_| Duration::ZERO);
+    let ids: Vec<&str> = suite.tests().map(|test| suite.id(test).as_str()).collect();
+    let report = CiReport::read(&request.report, &ids)?;
+    let mut bench = Bench { world: EngineWorld::new(engine, 1), n_runs: 0 };
+    let order: Vec<TestIndex> = report.order.iter().map(|place| TestIndex::new(*place)).collect();
+
+    let mut looked_at = Vec::new();
+    for (place, message) in report.failed.iter().take(request.tests_max) {
+        let test = TestIndex::new(*place);
+        progress.stage(&format!("running {} again", suite.id(test)));
+        let n_before = order.iter().position(|it| *it == test).unwrap_or(0);
+        let Ok(seen) = bench.look(test, &order[..n_before], request.tries) else { break };
+        let message = last_line(message);
+        looked_at.push((test, n_before, message, seen));
+    }
+    drop(bench);
+    let mut open: Vec<(TestIndex, &mut Seen)> = looked_at
+        .iter_mut()
+        .filter(|(.., seen)| seen.asks_for_seeds())
+        .map(|(test, _, _, seen)| (*test, seen))
+        .collect();
+    if !open.is_empty() {
+        progress.stage("running tests again under other seeds of hashing");
+        let place = Place { project, limits, interrupt };
+        place.try_seeds(request.n_seeds, &suite, &mut open)?;
+    }
+    Ok(Triage {
+        not_looked_into: report.failed[looked_at.len()..]
+            .iter()
+            .map(|(place, _)| suite.id(TestIndex::new(*place)).clone())
+            .collect(),
+        tests: looked_at
+            .into_iter()
+            .map(|(test, n_before, message, seen)| {
+                let verdict = seen.verdict();
+                let (test, sure) = (suite.id(test).clone(), seen.sure(verdict));
+                Triaged { test, message, n_before, seen, verdict, sure }
+            })
+            .collect(),
+        n_reported: order.len(),
+        unknown: report.unknown,
+        warnings,
+    })
+}
+
+/// What pytest says at the end of a failure is what went wrong where.
+fn last_line(message: &str) -> String {
+    let lines = || message.lines().filter(|line| line.starts_with("E ")).map(|line| &line[1..]);
+    lines().next().or(message.lines().last()).unwrap_or_default().trim().to_owned()
+}
+
+/// Where to run tests, and how.
+struct Place<'a> {
+    project: &'a Project,
+    limits: &'a Limits,
+    interrupt: &'a Interrupt,
+}
+
+impl Place<'_> {
+    /// Runs tests under other seeds of hashing, until stopped.
+    fn try_seeds(
+        &self,
+        n_seeds: u64,
+        suite: &Suite,
+        open: &mut [(TestIndex, &mut Seen)],
+    ) -> Result<(), StudyError> {
+        for seed in 1..=n_seeds {
+            let mut seeded = self.project.clone();
+            let value = OsString::from(seed.to_string());
+            seeded.env.push((OsString::from("PYTHONHASHSEED"), Some(value)));
+            let engine = start(&seeded, self.limits, self.interrupt)?;
+            let there = engine.suite(|_| Duration::ZERO);
+            let mut bench = Bench { world: EngineWorld::new(engine, 1), n_runs: 0 };
+            for (test, seen) in open.iter_mut() {
+                // A suite may be collected in another order under another seed.
+                let Some(test) = there.find(suite.id(*test)) else { continue };
+                let Ok(tally) = bench.repeat(test, RUNS_PER_SEED) else { return Ok(()) };
+                seen.seeds.push(tally);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs one thing at a time.
+struct Bench {
+    world: EngineWorld,
+    n_runs: u64,
+}
+
+impl Bench {
+    fn look(&mut self, test: TestIndex, before: &[TestIndex], tries: u64) -> Result<Seen, Stopped> {
+        let mut seen = Seen::default();
+        let after = [before, &[test]].concat();
+        // In turn, because failures come in bursts.
+        for _ in 0..tries {
+            let alone = self.run(Order::from_distinct([test]), Repetition::Twice, test)?;
+            if let [first, second] = alone[..] {
+                first.map(|evidence| seen.alone.add(evidence));
+                second.map(|evidence| seen.again.add(evidence));
+            }
+            let prefix = Order::from_distinct(after.clone());
+            let prefix = self.run(prefix, Repetition::Once, test)?;
+            prefix.into_iter().flatten().for_each(|evidence| seen.same_prefix.add(evidence));
+        }
+        Ok(seen)
+    }
+
+    /// What a test does alone.
+    fn repeat(&mut self, test: TestIndex, n_runs: u64) -> Result<Tally, Stopped> {
+        let mut tally = Tally::default();
+        for _ in 0..n_runs {
+            let outcomes = self.run(Order::from_distinct([test]), Repetition::Once, test)?;
+            outcomes.into_iter().flatten().for_each(|evidence| tally.add(evidence));
+        }
+        Ok(tally)
+    }
+
+    /// How each attempt of this test ended.
+    fn run(
+        &mut self,
+        order: Order,
+        repetition: Repetition,
+        test: TestIndex,
+    ) -> Result<Vec<Option<Evidence>>, Stopped> {
+        let (run, environment) = (RunId(self.n_runs), Environment::Plain);
+        self.n_runs += 1;
+        let observation = self.world.run(&Experiment { run, order, environment, repetition })?;
+        let attempts = observation.attempts.iter().filter(|attempt| attempt.test == test);
+        Ok(attempts.map(|attempt| attempt.outcome.evidence()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(failures: u64) -> Tally {
+        Tally { failures, attempts: 4 }
+    }
+
+    fn seen(alone: u64, again: u64, same_prefix: u64, seeds: &[u64]) -> Seen {
+        let seeds = seeds.iter().map(|failures| Tally { failures: *failures, attempts: 2 });
+        Seen {
+            alone: tally(alone),
+            again: tally(again),
+            same_prefix: tally(same_prefix),
+            seeds: seeds.collect(),
+        }
+    }
+
+    #[test]
+    fn the_whole_table_from_what_was_seen_to_the_verdict() {
+        let table = [
+            (seen(1, 0, 0, &[]), Verdict::NodUndecided),
+            (seen(0, 0, 2, &[]), Verdict::NodUndecided),
+            (seen(0, 0, 0, &[0, 1]), Verdict::NodUndecided),
+            (seen(0, 0, 4, &[]), Verdict::OdVictim),
+            (seen(4, 4, 0, &[]), Verdict::OdBrittle),
+            (seen(0, 0, 0, &[2, 0, 2]), Verdict::Id),
+            (seen(4, 4, 4, &[2, 0, 2]), Verdict::Id),
+            (seen(0, 4, 0, &[0, 0]), Verdict::Nio),
+            (seen(4, 4, 4, &[2, 2]), Verdict::AlwaysFailing),
+            (seen(0, 0, 0, &[0, 0]), Verdict::Ud),
+            (Seen::default(), Verdict::InsufficientEvidence),
+        ];
+        for (seen, verdict) in table {
+            assert_eq!(seen.verdict(), verdict, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn seeds_are_asked_only_where_they_can_answer() {
+        assert!(seen(4, 4, 4, &[]).asks_for_seeds());
+        assert!(seen(0, 0, 0, &[]).asks_for_seeds());
+        assert!(!seen(0, 0, 4, &[]).asks_for_seeds());
+        assert!(!seen(1, 0, 0, &[]).asks_for_seeds());
+    }
+
+    #[test]
+    fn four_runs_on_either_side_are_enough_to_be_sure() {
+        // One of 70 ways to deal four failures out to eight runs, and its mirror image.
+        let seen = seen(0, 0, 4, &[]);
+        let sure = seen.sure(Verdict::OdVictim).unwrap();
+        assert!((sure - (1.0 - 2.0 / 70.0)).abs() < 1e-12, "{sure}");
+    }
+}

@@ -1,0 +1,187 @@
+//! `unflake study`.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use unflake_app::rerun_study::{RerunRequest, RerunStudy, study_reruns};
+use unflake_detect::rerun_study::Settings;
+use unflake_engine::Interrupt;
+use unflake_model::{Budget, Confidence};
+use unflake_report::rerun_study::{StudyView, json, markdown, text};
+
+use crate::exit::{self, Failure};
+use crate::progress::{Goal, Line};
+use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
+use crate::store_args::KeepArgs;
+use crate::study_args::{IsolationArg, span};
+
+const EXAMPLES: &str = "\
+Examples:
+  unflake study
+      10 batches of 10 runs, each batch in another order; then the flaky tests alone
+  unflake study tests/unit --batches 40 --runs-per-batch 100 --time 8h
+      as large as the published study; cut off, the same command goes on with it
+  unflake study --json > study.json
+      all tables for a program
+
+Exit codes: 0 nothing flaky, 1 flaky tests, 3 tests could not be run, 4 nothing flaky in the part
+of the runs that was made";
+
+/// Options of `unflake study`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RerunStudyArgs {
+    /// Files, folders or tests to run, as the runner takes them [default: all]
+    pub tests: Vec<OsString>,
+
+    /// Batches, each in another order: the original, the reverse, then shuffled ones
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub batches: u64,
+
+    /// Runs in each batch
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub runs_per_batch: u64,
+
+    /// Runs of each flaky test alone, at most as many as of the suite
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub alone: u64,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: TablesFormat,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    /// Stop after this long, such as 90s, 5m or 1h
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub time: Option<Duration>,
+
+    /// Stop after this many runs
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u64>,
+
+    /// How sure answers must be
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    pub confidence: f64,
+
+    /// How many runs at once [default: the number of processors]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+
+    /// How long one test may take before it is stopped
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    pub timeout: Duration,
+
+    /// Keep runs apart: files, processes, network
+    #[arg(long, value_name = "LEVEL", default_value = "all")]
+    pub isolation: IsolationArg,
+
+    /// Decides the orders
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    #[command(flatten)]
+    pub keep: KeepArgs,
+
+    /// Options for the runner, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// What `unflake study` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TablesFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// For a pull request
+    Markdown,
+}
+
+/// Runs the suite again and again, and prints what that says.
+pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
+    let jobs = args.jobs.unwrap_or_else(n_processors);
+    for (option, number) in [
+        ("--batches", args.batches),
+        ("--runs-per-batch", args.runs_per_batch),
+        ("--jobs", jobs as u64),
+    ] {
+        if number == 0 {
+            return Err(Failure::input(format!("{option}: `0` is none"), "give 1 or more"));
+        }
+    }
+    let request = RerunRequest {
+        settings: Settings {
+            seed: args.seed,
+            n_batches: args.batches,
+            runs_per_batch: args.runs_per_batch,
+            alone_max: args.alone,
+        },
+        budget: budget(args, jobs)?,
+        wall_max: args.time.map(|time| time + time / 10),
+        keep: args.keep.keep()?,
+    };
+    let project = project(here()?, args.python.clone(), args.tests.clone(), args.options.clone())?;
+    let limits = limits(levels(args.isolation), args.timeout, jobs);
+    let interrupt = Interrupt::default();
+    stop_on_ctrl_c(&interrupt);
+    let mut line = Line::new(Goal { time: args.time, ..Goal::default() });
+    let study = study_reruns(&request, &project, &limits, &interrupt, &mut line);
+    line.clear();
+    let study = study.map_err(|error| not_run(&error))?;
+    show(&study, if args.json { TablesFormat::Json } else { args.format })?;
+    Ok(code(&study))
+}
+
+fn budget(args: &RerunStudyArgs, jobs: usize) -> Result<Budget, Failure> {
+    let confidence = Confidence::new(args.confidence)
+        .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))?;
+    let bad = |error| Failure::input(format!("{error}"), "leave it out for no limit");
+    let mut budget = Budget::unlimited(confidence);
+    if let Some(runs) = args.runs {
+        budget = budget.with_runs(runs).map_err(bad)?;
+    }
+    if let Some(time) = args.time {
+        let workers = u32::try_from(jobs).unwrap_or(u32::MAX);
+        budget = budget.with_time(time * workers).map_err(bad)?;
+    }
+    Ok(budget)
+}
+
+fn show(study: &RerunStudy, format: TablesFormat) -> Result<(), Failure> {
+    let view = StudyView {
+        suite: &study.suite,
+        tables: &study.tables,
+        confidence: study.confidence,
+        n_recalled: study.n_recalled,
+        is_whole: study.is_whole,
+        campaign: study.campaign.as_deref(),
+        warnings: &study.warnings,
+    };
+    let shown = match format {
+        TablesFormat::Text => text(&view),
+        TablesFormat::Json => json(&view),
+        TablesFormat::Markdown => markdown(&view),
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(shown.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+fn code(study: &RerunStudy) -> u8 {
+    match (study.tables.tests.is_empty(), study.is_whole) {
+        (false, _) => exit::FOUND,
+        (true, true) => exit::SUCCESS,
+        (true, false) => exit::UNDECIDED,
+    }
+}

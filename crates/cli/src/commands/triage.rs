@@ -1,0 +1,299 @@
+//! `unflake triage`.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use unflake_app::causes::with_causes;
+use unflake_app::triage::{Triage, TriageError, TriageRequest, Triaged, triage};
+use unflake_engine::Interrupt;
+use unflake_model::{Confidence, Tally, TestId, Verdict};
+use unflake_pytest::quote;
+use unflake_report::{percent, plural, visible};
+
+use crate::exit::{self, Failure};
+use crate::printer::json;
+use crate::progress::{Goal, Line};
+use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
+use crate::study_args::{IsolationArg, span};
+
+/// The version of what programs are told.
+const SCHEMA_VERSION: u32 = 1;
+
+const EXAMPLES: &str = "\
+Each failed test is run again alone, again in that same process, after the same tests as in the
+report, and under other seeds of Python's hashing. Which of these fail tells what it is:
+
+  fails always                          always-failing: a regression, not a flaky test
+  alone passes, after the others fails  od-victim; the other way round od-brittle
+  both in one condition                 nod: fails at random
+  by the seed                           id: depends on the iteration order of sets
+  passes, then fails in its process     nio
+  passes always                         ud: was seen to flake, not reproduced
+
+Examples:
+  pytest --junit-xml=report.xml || unflake triage report.xml
+      in continuous integration: a red build that is only flaky is told from one that is broken
+  unflake triage report.xml --tries 8 --json
+      more certain, and for a program
+
+Exit codes: 0 no test failed, or all that did are flaky; 1 a test fails always; 2 the report makes
+no sense; 3 the tests could not be run; 4 a failure was not reproduced or not looked into";
+
+/// Options of `unflake triage`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TriageArgs {
+    /// The report, JUnit XML as pytest writes it; `-` for standard input
+    #[arg(value_name = "JUNIT.xml")]
+    pub report: PathBuf,
+
+    /// Runs in each condition
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub tries: u64,
+
+    /// Other seeds of hashing
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub seeds: u64,
+
+    /// Look into at most this many failed tests
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub tests_max: usize,
+
+    /// Print for programs
+    #[arg(long)]
+    pub json: bool,
+
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    /// Stop after this long, such as 90s, 5m or 1h
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub time: Option<Duration>,
+
+    /// How long one test may take before it is stopped
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    pub timeout: Duration,
+
+    /// Keep runs apart: files, processes, network
+    #[arg(long, value_name = "LEVEL", default_value = "no-net")]
+    pub isolation: IsolationArg,
+
+    /// Options for the runner, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+/// Looks into the failures of a report.
+pub(crate) fn run(args: &TriageArgs) -> Result<u8, Failure> {
+    if args.tries == 0 {
+        return Err(Failure::input("--tries: `0` is none", "give 1 or more"));
+    }
+    let request = TriageRequest {
+        report: read(&args.report)?,
+        tries: args.tries,
+        n_seeds: args.seeds,
+        tests_max: args.tests_max,
+        wall_max: args.time,
+    };
+    let project = project(here()?, args.python.clone(), Vec::new(), args.options.clone())?;
+    let limits = limits(levels(args.isolation), args.timeout, 1);
+    let interrupt = Interrupt::default();
+    stop_on_ctrl_c(&interrupt);
+    let mut line = Line::new(Goal { time: args.time, ..Goal::default() });
+    let found = triage(&request, &project, &limits, &interrupt, &mut line);
+    line.clear();
+    let found = found.map_err(|error| match &error {
+        TriageError::Report(_) => Failure::input(
+            format!("`{}`: {}", args.report.display(), with_causes(&error)),
+            "pytest writes one with --junit-xml=FILE",
+        ),
+        TriageError::Study(error) => not_run(error),
+    })?;
+    let shown = if args.json { for_programs(&found) } else { for_people(&found) };
+    let mut out = io::stdout().lock();
+    out.write_all(shown.as_bytes())?;
+    out.flush()?;
+    Ok(code(&found))
+}
+
+fn read(path: &PathBuf) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = if path.as_os_str() == "-" {
+        io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(path)
+    };
+    read.map_err(|error| {
+        let message = format!("cannot read `{}`: {error}", path.display());
+        Failure::input(message, "pytest writes one with --junit-xml=FILE")
+    })
+}
+
+fn code(found: &Triage) -> u8 {
+    let has = |verdicts: &[Verdict]| found.tests.iter().any(|it| verdicts.contains(&it.verdict));
+    if has(&[Verdict::AlwaysFailing]) {
+        exit::FOUND
+    } else if has(&[Verdict::Ud, Verdict::InsufficientEvidence])
+        || !found.not_looked_into.is_empty()
+        || !found.unknown.is_empty()
+    {
+        exit::UNDECIDED
+    } else {
+        exit::SUCCESS
+    }
+}
+
+fn for_people(found: &Triage) -> String {
+    let n_failed = found.tests.len() + found.not_looked_into.len() + found.unknown.len();
+    let n_reported = plural(found.n_reported as u64, "reported test", "reported tests");
+    let mut text = format!("{n_failed} of {n_reported} failed\n");
+    for triaged in &found.tests {
+        let (test, verdict) = (visible(triaged.test.as_str()), triaged.verdict);
+        let _ = writeln!(text, "\n{test}\n  {:<13}{verdict}: {}", "verdict", meaning(verdict));
+        for (name, line) in about(triaged) {
+            let _ = writeln!(text, "  {name:<13}{line}");
+        }
+    }
+    for (what, names) in [
+        ("Not among the tests here", found.unknown.iter().map(String::as_str).collect()),
+        (
+            "Not looked into",
+            found.not_looked_into.iter().map(TestId::as_str).collect::<Vec<&str>>(),
+        ),
+    ] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "\n{what}: {}", visible(&names.join(", ")));
+        }
+    }
+    for warning in &found.warnings {
+        let (slug, message) = (warning.slug(), warning.message());
+        let _ =
+            writeln!(text, "\nwarning  {slug}\n  {}\n  {}", visible(&message), warning.advice());
+    }
+    text
+}
+
+fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::AlwaysFailing => "failed every time; not flaky but broken",
+        verdict => verdict.meaning(),
+    }
+}
+
+fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
+    let seen = &triaged.seen;
+    let counted = |tally: Tally| format!("failed {} of {}", tally.failures, tally.attempts);
+    let before = plural(triaged.n_before as u64, "test", "tests");
+    let mut lines = vec![
+        ("report", visible(&triaged.message).into_owned()),
+        ("alone", counted(seen.alone)),
+        ("again", format!("{}, right after in the same process", counted(seen.again))),
+        ("same prefix", format!("{}, after {before} as in the report", counted(seen.same_prefix))),
+    ];
+    if !seen.seeds.is_empty() {
+        let n_failing = seen.seeds.iter().filter(|tally| 0 < tally.failures).count();
+        let seeds = plural(seen.seeds.len() as u64, "seed", "seeds");
+        lines.push(("other seeds", format!("failed under {n_failing} of {seeds}, each run twice")));
+    }
+    lines.extend(triaged.sure.map(|sure| ("sure", format!("{} %", percent(sure, 2)))));
+    let never_seen = match triaged.verdict {
+        Verdict::Ud => Some("fails"),
+        Verdict::AlwaysFailing => Some("passes"),
+        _ => None,
+    };
+    if let Some(outcome) = never_seen {
+        let rate = percent(seen.rate_detectable(Confidence::USUAL), 2);
+        let line = format!("one that {outcome} in {rate} % of runs would have shown it (95 %)");
+        lines.push(("sure", line));
+    }
+    lines.extend(next(triaged).map(|command| ("next", command)));
+    lines
+}
+
+/// The command that finds out more.
+fn next(triaged: &Triaged) -> Option<String> {
+    let test = quote(triaged.test.as_str());
+    match triaged.verdict {
+        Verdict::AlwaysFailing | Verdict::InsufficientEvidence => None,
+        Verdict::Ud | Verdict::NodUndecided => Some("unflake study".to_owned()),
+        _ => Some(format!("unflake why {test}")),
+    }
+}
+
+#[derive(Serialize)]
+struct TriageRow<'a> {
+    schema: u32,
+    reported: usize,
+    failed: Vec<TriagedRow<'a>>,
+    unknown: &'a [String],
+    not_looked_into: Vec<&'a str>,
+    warnings: Vec<WarningRow>,
+}
+
+#[derive(Serialize)]
+struct TriagedRow<'a> {
+    id: &'a str,
+    message: &'a str,
+    verdict: &'static str,
+    flaky: Option<bool>,
+    sure: Option<f64>,
+    tests_before: usize,
+    alone: Count,
+    again: Count,
+    same_prefix: Count,
+    seeds: Vec<Count>,
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Count {
+    failures: u64,
+    attempts: u64,
+}
+
+#[derive(Serialize)]
+struct WarningRow {
+    slug: &'static str,
+    message: String,
+}
+
+fn for_programs(found: &Triage) -> String {
+    let warnings = found.warnings.iter();
+    json(&TriageRow {
+        schema: SCHEMA_VERSION,
+        reported: found.n_reported,
+        failed: found.tests.iter().map(row).collect(),
+        unknown: &found.unknown,
+        not_looked_into: found.not_looked_into.iter().map(TestId::as_str).collect(),
+        warnings: warnings
+            .map(|warning| WarningRow { slug: warning.slug(), message: warning.message() })
+            .collect(),
+    })
+}
+
+fn row(triaged: &Triaged) -> TriagedRow<'_> {
+    let count = |tally: Tally| Count { failures: tally.failures, attempts: tally.attempts };
+    let seen = &triaged.seen;
+    TriagedRow {
+        id: triaged.test.as_str(),
+        message: &triaged.message,
+        verdict: triaged.verdict.slug(),
+        flaky: match triaged.verdict {
+            Verdict::AlwaysFailing => Some(false),
+            Verdict::InsufficientEvidence => None,
+            _ => Some(true),
+        },
+        sure: triaged.sure,
+        tests_before: triaged.n_before,
+        alone: count(seen.alone),
+        again: count(seen.again),
+        same_prefix: count(seen.same_prefix),
+        seeds: seen.seeds.iter().map(|tally| count(*tally)).collect(),
+        next: next(triaged),
+    }
+}
