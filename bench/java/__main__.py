@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import List, Set, Tuple
+from typing import List, Tuple
 
 from idflakies import Answer, Idflakies
 

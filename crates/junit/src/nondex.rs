@@ -130,7 +130,9 @@ fn fetch(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), 
         for offline in [true, false] {
             let mut into = OsString::from("-DoutputDirectory=");
             into.push(folder);
-            let mut words: Vec<OsString> = vec!["--quiet".into(), "--non-recursive".into()];
+            let mut words: Vec<OsString> = vec!["--quiet".into()];
+            // Once would do; but a part that was asked for is only found among all of them.
+            words.extend((!is_part(&project.maven.options)).then(|| "--non-recursive".into()));
             words.extend(offline.then(|| "--offline".into()));
             words.extend([FETCH.into(), into]);
             words.push(format!("-Dartifact=edu.illinois:{artifact}:{VERSION}").into());
@@ -148,6 +150,12 @@ fn fetch(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Whether Maven is always told which modules to build.
+fn is_part(options: &[OsString]) -> bool {
+    let words = ["-pl", "--projects", "-rf", "--resume-from"];
+    options.iter().any(|option| words.iter().any(|word| option == word))
 }
 
 /// Makes the classes that stand in for Java's own.
@@ -183,7 +191,9 @@ fn complaint(done: &Finished) -> String {
     let lines = || done.stdout.lines().chain(done.stderr.lines()).map(str::trim);
     let is_complaint = |line: &&str| line.contains("ERROR") || line.contains("xception");
     let first = lines().find(is_complaint).or_else(|| lines().find(|line| !line.is_empty()));
-    first.unwrap_or("it does not say why").trim_start_matches("[ERROR] ").to_owned()
+    let first = first.unwrap_or("it does not say why");
+    // Its label comes in colours, also where there are none.
+    first.rsplit("[ERROR] ").next().unwrap_or(first).to_owned()
 }
 
 #[cfg(test)]

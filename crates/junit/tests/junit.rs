@@ -10,7 +10,9 @@ mod state;
 
 use std::time::Duration;
 
-use common::{AMPLE, find, run, run_order, run_with, shop, start, start_with, suite, surroundings};
+use common::{
+    AMPLE, find, run, run_order, run_with, shop, start, start_with, suite, surroundings, turn,
+};
 use unflake_engine::{Ending, Interrupt};
 use unflake_junit::{PlainEnding, Project, ProjectError};
 use unflake_model::{Order, Outcome, OutcomeKind, Phase, Repetition};
@@ -39,6 +41,7 @@ fn the_original_order_comes_out_as_under_surefire() {
         assert_eq!(prepared.ids().count(), n_tests, "{module}");
         let ours = run_order(&mut engine, Order::original(&suite), Repetition::Once);
         assert_eq!(ours.ending, Ending::Complete);
+        let _turn = turn();
         let theirs = shop().plain(&prepared).run_suite(&Interrupt::default()).unwrap();
         assert_eq!(theirs.ending, PlainEnding::Complete, "{}", theirs.output);
         assert!(theirs.is_in_order, "{}", theirs.output);
@@ -170,7 +173,10 @@ fn the_command_that_is_shown_shows_it() {
     let pair = ["com.acme.CheckoutTest#paysInDollars", "com.acme.AmountTest#isShownInEuro"];
     let command = plain.command(&pair);
     assert!(command.starts_with("mvn test -pl old -am "), "{command}");
-    let ran = plain.run_order(&pair, &Interrupt::default()).unwrap().unwrap();
+    let ran = {
+        let _turn = turn();
+        plain.run_order(&pair, &Interrupt::default()).unwrap().unwrap()
+    };
     assert_eq!(ran.ending, PlainEnding::Complete, "{}", ran.output);
     assert!(ran.is_in_order, "{}", ran.output);
     assert_eq!(ran.tests.iter().map(|t| t.outcome).collect::<Vec<_>>(), [PASSED, FAILED]);

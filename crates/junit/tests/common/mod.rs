@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -38,6 +38,13 @@ pub(crate) fn shop() -> &'static Built {
         });
         Built { _folder: folder, project }
     })
+}
+
+/// Surefire puts files of its own into the build folder, and takes them away at its end, those of
+/// another run among them: one Maven at a time.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn surroundings(project: &Path, folder: &Path) -> Surroundings {
