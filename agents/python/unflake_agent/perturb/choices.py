@@ -94,8 +94,8 @@ def _seed_by(draw: Draw, around: Any) -> None:
     def urandom(size: int) -> bytes:
         return draw.bits(8 * size).to_bytes(size, "little") if size else b""
 
-    random.Random.seed = seed  # type: ignore[assignment,method-assign]
-    random.seed = random._inst.seed  # type: ignore[attr-defined]
+    random.Random.seed = seed  # type: ignore[method-assign]
+    random.seed = random._inst.seed
     rebind([(os.urandom, urandom)])
     os.urandom = urandom
     random._urandom = urandom  # type: ignore[attr-defined]

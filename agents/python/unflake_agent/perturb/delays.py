@@ -26,7 +26,6 @@ from typing import Any, Callable, Dict, List, Tuple
 from .draw import Draw, Refusal, rebind
 
 _sleep, _get_ident = time.sleep, threading.get_ident
-_monotonic = time.monotonic
 _FRAMES_MAX = 25
 _TOTAL_MAX = 3.0
 """Seconds by which one factor delays a run at most: it must not be mistaken for a hang."""
@@ -121,7 +120,7 @@ def disk(draw: Draw, around: Any) -> Dict[str, Any]:
     _patch(os, delays, names)
     late = delays.before("open", builtins.open)
     rebind([(builtins.open, late)])
-    builtins.open = io.open = late  # type: ignore[assignment]
+    builtins.open = io.open = late
     return {"how": "files are opened, renamed and removed late, here and there"}
 
 
@@ -179,8 +178,8 @@ def _late_tasks(delays: _Delays) -> None:
     async def late_sleep(delay: float, *arguments: Any, **named: Any) -> Any:
         return await sleep(delay + delays.span("sleep"), *arguments, **named)
 
-    asyncio.sleep = late_sleep  # type: ignore[assignment]
-    asyncio.tasks.sleep = late_sleep  # type: ignore[assignment]
+    asyncio.sleep = late_sleep
+    asyncio.tasks.sleep = late_sleep
     rebind([(sleep, late_sleep)])
 
 
