@@ -296,8 +296,12 @@ impl Bench {
         for _ in 0..tries {
             let alone = self.run(Order::from_distinct([test]), Repetition::Twice, test)?;
             if let [first, second] = alone[..] {
-                first.map(|evidence| seen.alone.add(evidence));
-                second.map(|evidence| seen.again.add(evidence));
+                if let Some(evidence) = first {
+                    seen.alone.add(evidence);
+                }
+                if let Some(evidence) = second {
+                    seen.again.add(evidence);
+                }
             }
             let prefix = Order::from_distinct(after.clone());
             let prefix = self.run(prefix, Repetition::Once, test)?;
