@@ -296,16 +296,12 @@ impl Bench {
         for _ in 0..tries {
             let alone = self.run(Order::from_distinct([test]), Repetition::Twice, test)?;
             if let [first, second] = alone[..] {
-                if let Some(evidence) = first {
-                    seen.alone.add(evidence);
-                }
-                if let Some(evidence) = second {
-                    seen.again.add(evidence);
-                }
+                add(&mut seen.alone, first);
+                add(&mut seen.again, second);
             }
             let prefix = Order::from_distinct(after.clone());
             let prefix = self.run(prefix, Repetition::Once, test)?;
-            prefix.into_iter().flatten().for_each(|evidence| seen.same_prefix.add(evidence));
+            prefix.into_iter().for_each(|evidence| add(&mut seen.same_prefix, evidence));
         }
         Ok(seen)
     }
@@ -315,7 +311,7 @@ impl Bench {
         let mut tally = Tally::default();
         for _ in 0..n_runs {
             let outcomes = self.run(Order::from_distinct([test]), Repetition::Once, test)?;
-            outcomes.into_iter().flatten().for_each(|evidence| tally.add(evidence));
+            outcomes.into_iter().for_each(|evidence| add(&mut tally, evidence));
         }
         Ok(tally)
     }
@@ -332,6 +328,13 @@ impl Bench {
         let observation = self.world.run(&Experiment { run, order, environment, repetition })?;
         let attempts = observation.attempts.iter().filter(|attempt| attempt.test == test);
         Ok(attempts.map(|attempt| attempt.outcome.evidence()).collect())
+    }
+}
+
+/// Counts an attempt that says something.
+fn add(tally: &mut Tally, evidence: Option<Evidence>) {
+    if let Some(evidence) = evidence {
+        tally.add(evidence);
     }
 }
 
