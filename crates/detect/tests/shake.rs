@@ -1,5 +1,7 @@
 //! Shaking tests with planted truth: are the right factors named, and for how many runs?
 
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
+
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -87,8 +89,8 @@ fn rule(factors: &[Factor], seeds: f64, chance: f64) -> Rule {
 /// What was named in many suites with this truth.
 #[derive(Debug, Default)]
 struct Score {
-    right: usize,
-    wrong: usize,
+    right: u64,
+    wrong: u64,
     runs: u64,
 }
 
@@ -102,8 +104,8 @@ fn score(anyway: f64, rules: &[Rule]) -> Score {
         let planted: Vec<Factors> = rules.iter().map(|rule| rule.factors).collect();
         for culprit in &shaken.culprits {
             let is_right = planted.contains(&culprit.factors);
-            score.right += usize::from(is_right);
-            score.wrong += usize::from(!is_right);
+            score.right += u64::from(is_right);
+            score.wrong += u64::from(!is_right);
         }
         score.runs += spent.runs;
     }
@@ -120,7 +122,7 @@ fn one_by_one() -> u64 {
 fn a_factor_that_decides_by_seed_is_named_for_a_third_of_the_runs_of_one_by_one() {
     for seeds in [1.0, 0.5, 0.3] {
         let score = score(0.0, &[rule(&[Factor::HashSeed], seeds, 1.0)]);
-        assert!(N_WORLDS as usize * 95 / 100 <= score.right, "{seeds}: {score:?}");
+        assert!(N_WORLDS * 95 / 100 <= score.right, "{seeds}: {score:?}");
         assert_eq!(score.wrong, 0, "{seeds}: {score:?}");
         assert!(score.runs / N_WORLDS < one_by_one() / 3, "{seeds}: {score:?}");
     }
@@ -129,21 +131,21 @@ fn a_factor_that_decides_by_seed_is_named_for_a_third_of_the_runs_of_one_by_one(
 #[test]
 fn a_factor_of_the_wanted_rate_is_seldom_missed() {
     let score = score(0.0, &[rule(&[Factor::Date], 0.1, 1.0)]);
-    assert!(N_WORLDS as usize * 85 / 100 <= score.right, "{score:?}");
+    assert!(N_WORLDS * 85 / 100 <= score.right, "{score:?}");
     assert_eq!(score.wrong, 0, "{score:?}");
 }
 
 #[test]
 fn a_factor_that_acts_by_chance_is_named() {
     let score = score(0.0, &[rule(&[Factor::Waits], 1.0, 0.6)]);
-    assert!(N_WORLDS as usize * 9 / 10 <= score.right, "{score:?}");
+    assert!(N_WORLDS * 9 / 10 <= score.right, "{score:?}");
     assert!(score.wrong <= 1, "{score:?}");
 }
 
 #[test]
 fn two_factors_that_act_only_together_are_named_together() {
     let score = score(0.0, &[rule(&[Factor::Cpu, Factor::Waits], 1.0, 1.0)]);
-    assert!(N_WORLDS as usize * 95 / 100 <= score.right, "{score:?}");
+    assert!(N_WORLDS * 95 / 100 <= score.right, "{score:?}");
     assert_eq!(score.wrong, 0, "{score:?}");
 }
 
@@ -151,14 +153,14 @@ fn two_factors_that_act_only_together_are_named_together() {
 fn a_factor_that_breaks_every_run_does_not_hide_the_other() {
     let rules = [rule(&[Factor::Locale], 1.0, 1.0), rule(&[Factor::Random], 0.5, 1.0)];
     let score = score(0.0, &rules);
-    assert!(N_WORLDS as usize * 2 * 95 / 100 <= score.right, "{score:?}");
+    assert!(N_WORLDS * 2 * 95 / 100 <= score.right, "{score:?}");
     assert_eq!(score.wrong, 0, "{score:?}");
 }
 
 #[test]
 fn in_noise_the_factor_that_raises_the_rate_is_named_and_no_other() {
     let score = score(0.2, &[rule(&[Factor::Switches], 1.0, 0.9)]);
-    assert!(N_WORLDS as usize * 9 / 10 <= score.right, "{score:?}");
+    assert!(N_WORLDS * 9 / 10 <= score.right, "{score:?}");
     assert!(score.wrong <= 2, "{score:?}");
 }
 
@@ -173,7 +175,7 @@ fn nothing_is_named_where_nothing_is() {
 #[test]
 fn a_test_that_fails_unless_a_factor_is_on_is_turned_round() {
     let score = score(1.0, &[rule(&[Factor::HashSeed], 0.5, 1.0)]);
-    assert!(N_WORLDS as usize * 95 / 100 <= score.right, "{score:?}");
+    assert!(N_WORLDS * 95 / 100 <= score.right, "{score:?}");
     assert_eq!(score.wrong, 0, "{score:?}");
 }
 
