@@ -301,7 +301,9 @@ impl Bench {
             }
             let prefix = Order::from_distinct(after.clone());
             let prefix = self.run(prefix, Repetition::Once, test)?;
-            prefix.into_iter().for_each(|evidence| add(&mut seen.same_prefix, evidence));
+            for evidence in prefix {
+                add(&mut seen.same_prefix, evidence);
+            }
         }
         Ok(seen)
     }
@@ -311,7 +313,9 @@ impl Bench {
         let mut tally = Tally::default();
         for _ in 0..n_runs {
             let outcomes = self.run(Order::from_distinct([test]), Repetition::Once, test)?;
-            outcomes.into_iter().for_each(|evidence| add(&mut tally, evidence));
+            for evidence in outcomes {
+                add(&mut tally, evidence);
+            }
         }
         Ok(tally)
     }
