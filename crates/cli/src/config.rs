@@ -172,7 +172,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         check: |_| Ok(()),
     },
     Setting {
-        command: None,
+        command: Some("trace"),
         key: "functions",
         default: "\"functions.toml\"",
         why: "The functions that make a test worth running again, as `unflake learn` writes them. \

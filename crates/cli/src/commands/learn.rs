@@ -24,7 +24,7 @@ Examples:
       in a project that `unflake detect` has looked into: what is learned from
   unflake learn shop.jsonl bank.jsonl > functions.toml
       the functions that flaky tests of both projects call and others do not, to be reviewed;
-      `functions = \"functions.toml\"` in unflake.toml has them used
+      `functions = \"functions.toml\"` under [trace] in unflake.toml has them used
   unflake learn --per-cause --beta 24 *.jsonl
       for each root cause by itself, where the lines say the `cause`
 

@@ -109,7 +109,7 @@ fn what_is_learned_from_traced_tests_exposes_them_again() {
     let (code, stdout, stderr) = learn(aside.path(), &arguments);
     assert_eq!(code, Some(0), "{stderr}");
     project.write("functions.toml", &stdout);
-    project.write("unflake.toml", "functions = \"functions.toml\"\n");
+    project.write("unflake.toml", "[trace]\nfunctions = \"functions.toml\"\n");
     let found = exposed(&project.run(&["trace", "--json"]));
     let own = vec!["floating-point test_shop:test_total".to_owned()];
     assert_eq!(found[0], ("test_shop.py::test_total".to_owned(), own));
