@@ -88,7 +88,7 @@ fn a_file_that_makes_no_sense_is_an_error_with_its_place() {
     assert_eq!(ran.code(), Some(2));
     insta::assert_snapshot!(redacted(&project, &ran.stderr()), @r"
     error: `[project]/unflake.toml`, line 2: nobody knows the key `times`
-    hint: there are python, paths, options, time, runs, confidence, flake-rate, depth, jobs, timeout, isolation, store, functions
+    hint: there are python, paths, options, time, runs, confidence, flake-rate, depth, jobs, timeout, isolation, store
     ");
     // Commands that it does not concern do not read it.
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_unflake"));
