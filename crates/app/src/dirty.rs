@@ -100,7 +100,7 @@ pub fn lint(
         warnings,
         wall_time: begun.elapsed(),
         ended: if pass.is_interrupted { Ended::Interrupted } else { Ended::Confident },
-        origin: request.origin(&runner),
+        origin: Origin::new(&runner, 0, &request.command, None),
     })
 }
 
@@ -108,17 +108,6 @@ impl LintRequest {
     fn kinds(&self) -> Vec<String> {
         let third = (self.scope == Scope::ThirdParty).then_some(THIRD_PARTY);
         [ALL_KINDS, FIXTURES].into_iter().chain(third).map(str::to_owned).collect()
-    }
-
-    fn origin(&self, runner: &str) -> Origin {
-        let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
-        Origin {
-            runner: runner.to_owned(),
-            runner_version: version.to_owned(),
-            seed: 0,
-            command: self.command.clone(),
-            campaign: None,
-        }
     }
 }
 

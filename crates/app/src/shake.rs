@@ -126,7 +126,7 @@ pub fn shake(
     let bench = Bench { project, around, suite: &suite, test, recorder: &recorder };
     let is_stopped = finish == Finish::Interrupted;
     let exhibits = bench.exhibits(&shaken, (!is_stopped).then_some(&mut world));
-    let origin = origin(request, &collected.runner, &recorder);
+    let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
     recorder.finish_run(ended.slug());
     warnings.extend(recorder.take_trouble());
     Ok(Shaking {
@@ -164,17 +164,6 @@ fn refused(
     let named = |factor: Factor| perturbed.refused.iter().find(|it| it.factor == factor.slug());
     let why = |factor| named(factor).map(|it| (factor, it.why.clone()));
     Ok(request.factors.iter().filter_map(why).collect())
-}
-
-fn origin(request: &ShakeRequest, runner: &str, recorder: &Recorder) -> Origin {
-    let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
-    Origin {
-        runner: runner.to_owned(),
-        runner_version: version.to_owned(),
-        seed: request.seed,
-        command: request.command.clone(),
-        campaign: recorder.name(),
-    }
 }
 
 /// Where commands are tried.

@@ -20,7 +20,6 @@ use crate::begin::{Comparison, Keep, Setting};
 use crate::drive::{Answer, Source, Watcher as _};
 use crate::history::History;
 use crate::logbook::{Logbook, Progress};
-use crate::record::Recorder;
 use crate::study::{StudyError, collection_warnings, now, start};
 use crate::world::EngineWorld;
 
@@ -165,7 +164,7 @@ pub fn single(
     warnings.extend(
         error.map(|error| Warning::BrokenOff { reason: crate::causes::with_causes(&error) }),
     );
-    let origin = origin(request, &collected.runner, &recorder);
+    let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
     recorder.finish_run(if ran.is_whole { "complete" } else { "interrupted" });
     warnings.extend(recorder.take_trouble());
     let mut failing = ran.failing(&suite);
@@ -239,17 +238,6 @@ fn run_all(order: Order, world: &mut EngineWorld, logbook: &mut Logbook<'_>, ran
             return;
         }
         rest = Order::from_distinct(not_run);
-    }
-}
-
-fn origin(request: &SingleRequest, runner: &str, recorder: &Recorder) -> Origin {
-    let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
-    Origin {
-        runner: runner.to_owned(),
-        runner_version: version.to_owned(),
-        seed: request.seed,
-        command: request.command.clone(),
-        campaign: recorder.name(),
     }
 }
 

@@ -197,7 +197,7 @@ fn study_in(
     let ended = how_it_ended(finish, found.ended, is_late);
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let origin = request.origin(&collected, &recorder);
+    let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
     let trial = Trial { suite: &suite, found: &found, records: &records, seen, runner };
     let (exhibits, not_tried) = trial.exhibits(&mut world, &collected, &origin);
     warnings.extend(not_tried);
@@ -275,17 +275,6 @@ impl Request {
         let (depth, seed) = (self.depth, self.seed);
         let (rate, sure) = (self.flake_rate_min.get(), self.budget.confidence().get());
         format!("{what}; depth {depth:?}, flake rate {rate}, confidence {sure}, seed {seed}")
-    }
-
-    fn origin(&self, collected: &Collected, recorder: &Recorder) -> Origin {
-        let (runner, version) = collected.runner.split_once(' ').unwrap_or((&collected.runner, ""));
-        Origin {
-            runner: runner.to_owned(),
-            runner_version: version.to_owned(),
-            seed: self.seed,
-            command: self.command.clone(),
-            campaign: recorder.name(),
-        }
     }
 }
 

@@ -120,18 +120,11 @@ impl Traced {
                     .collect(),
             }
         };
-        let (runner, version) = self.runner.split_once(' ').unwrap_or((&self.runner, ""));
         Exposed {
             n_tests: self.suite.n_tests(),
             rows: self.tests.iter().map(row).collect(),
             warnings: self.warnings.clone(),
-            origin: Origin {
-                runner: runner.to_owned(),
-                runner_version: version.to_owned(),
-                seed: 0,
-                command: command.to_owned(),
-                campaign: None,
-            },
+            origin: Origin::new(&self.runner, 0, command, None),
         }
     }
 }

@@ -231,6 +231,18 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Of a runner as it names itself: `pytest 8.3.1`.
+    pub fn new(runner: &str, seed: u64, command: &str, campaign: Option<String>) -> Self {
+        let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
+        Self {
+            runner: runner.to_owned(),
+            runner_version: version.to_owned(),
+            seed,
+            command: command.to_owned(),
+            campaign,
+        }
+    }
+
     /// A run as it is given to `unflake replay`: campaign and number, or the number alone where
     /// there is no history to find it in.
     pub fn run_name(&self, run: RunId) -> String {

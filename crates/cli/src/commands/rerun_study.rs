@@ -8,9 +8,9 @@ use clap::ValueEnum;
 use unflake_app::rerun_study::{RerunRequest, RerunStudy, study_reruns};
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::Interrupt;
-use unflake_model::{Budget, Confidence};
 use unflake_report::rerun_study::{StudyView, json, markdown, text};
 
+use crate::commands::study::{budget, confidence};
 use crate::exit::{self, Failure};
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
@@ -119,6 +119,7 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
             return Err(Failure::input(format!("{option}: `0` is none"), "give 1 or more"));
         }
     }
+    let confidence = confidence(args.confidence)?;
     let request = RerunRequest {
         settings: Settings {
             seed: args.seed,
@@ -126,7 +127,7 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
             runs_per_batch: args.runs_per_batch,
             alone_max: args.alone,
         },
-        budget: budget(args, jobs)?,
+        budget: budget(args.runs, args.time, jobs, confidence)?,
         wall_max: args.time.map(|time| time + time / 10),
         keep: args.keep.keep()?,
     };
@@ -140,21 +141,6 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
     let study = study.map_err(|error| not_run(&error))?;
     show(&study, if args.json { TablesFormat::Json } else { args.format })?;
     Ok(code(&study))
-}
-
-fn budget(args: &RerunStudyArgs, jobs: usize) -> Result<Budget, Failure> {
-    let confidence = Confidence::new(args.confidence)
-        .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))?;
-    let bad = |error| Failure::input(format!("{error}"), "leave it out for no limit");
-    let mut budget = Budget::unlimited(confidence);
-    if let Some(runs) = args.runs {
-        budget = budget.with_runs(runs).map_err(bad)?;
-    }
-    if let Some(time) = args.time {
-        let workers = u32::try_from(jobs).unwrap_or(u32::MAX);
-        budget = budget.with_time(time * workers).map_err(bad)?;
-    }
-    Ok(budget)
 }
 
 fn show(study: &RerunStudy, format: TablesFormat) -> Result<(), Failure> {

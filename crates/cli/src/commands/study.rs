@@ -142,8 +142,7 @@ impl Task {
         question: Question,
         flake_rate_min: Rate,
     ) -> Result<Self, Failure> {
-        let confidence = Confidence::new(args.confidence)
-            .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))?;
+        let confidence = confidence(args.confidence)?;
         let jobs = args.jobs.unwrap_or_else(n_processors);
         if jobs == 0 {
             return Err(Failure::input("--jobs: `0` runs at once is none", "give 1 or more"));
@@ -210,7 +209,12 @@ fn subject(
     Ok(Subject::Python(Project { runner, ..project }))
 }
 
-fn budget(
+pub(crate) fn confidence(share: f64) -> Result<Confidence, Failure> {
+    Confidence::new(share)
+        .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))
+}
+
+pub(crate) fn budget(
     runs: Option<u64>,
     time: Option<Duration>,
     jobs: usize,
