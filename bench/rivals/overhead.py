@@ -1,8 +1,9 @@
 """What one more order costs, beside a cold start of pytest.
 
-The marginal cost: the same question is asked without roles and with every single test tried, and
-the difference in wall time is shared among the difference in runs. Each of those runs is an order
-of two or three tests that do nothing. One job, so that runs side by side do not flatter it.
+The marginal cost: the same question is asked without roles and with a process for every single
+test, and the difference in wall time is shared among the difference in runs. Each of those runs is
+an order of two or three tests that do nothing. One job, so that runs side by side do not flatter
+it.
 """
 
 import json
@@ -37,15 +38,15 @@ def measure() -> Optional[Overhead]:
     """None if unflake did not come to an end."""
     with tempfile.TemporaryDirectory() as folder:
         project = pathlib.Path(folder) / "A"
-        kind, exhaustive = (
+        kind, one_by_one = (
             Unflake("unflake", ["why", "--jobs", "1", "--depth", depth], ())
-            for depth in ("kind", "exhaustive")
+            for depth in ("kind", "one-by-one")
         )
-        for tool in kind, exhaustive:
+        for tool in kind, one_by_one:
             tool.prepare()
         kind.set_up(A, project)
         cold_start_s = _cold_start(kind, project)
-        few, many = _cost(kind, project), _cost(exhaustive, project)
+        few, many = _cost(kind, project), _cost(one_by_one, project)
     if few is None or many is None:
         return None
     n_runs = many.n_runs - few.n_runs

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::thread::ScopedJoinHandle;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use unflake_detect::Suspicion;
 use unflake_model::{
     Environment, Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict,
 };
@@ -98,6 +99,17 @@ pub fn reproductions(finding: &Finding) -> Vec<Reproduction> {
     }
 }
 
+/// The runs that will show what is suspected, if it is true.
+pub(crate) fn of_suspicion(suspicion: &Suspicion) -> Vec<Reproduction> {
+    let behind = Reproduction { prefix: suspicion.group.clone(), expected: suspicion.behind };
+    match suspicion.behind {
+        Evidence::Fail => vec![behind],
+        Evidence::Pass => {
+            vec![Reproduction { prefix: Vec::new(), expected: Evidence::Fail }, behind]
+        }
+    }
+}
+
 /// The commands for a finding.
 pub fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> Vec<String> {
     if finding.verdict == Verdict::Nio {
@@ -125,26 +137,39 @@ pub fn confirm(
     if !finding.verdict.is_order_dependent() {
         return Ok(None);
     }
-    let once = reproductions_tried(finding);
-    let all: Vec<&Reproduction> = (0..TRIES).flat_map(|_| &once).collect();
-    let is_shown = |reproduction: &Reproduction| shows(suite, finding.test, reproduction, runner);
-    let mut confirmation = Confirmation { as_predicted: 0, tries: 0 };
-    let width = std::thread::available_parallelism().map_or(1, NonZero::get);
-    for batch in all.chunks(width) {
-        // Each try starts a process and mostly waits for it.
-        let answers: Vec<Result<bool, String>> = std::thread::scope(|scope| {
-            let tries: Vec<_> = batch.iter().map(|it| scope.spawn(|| is_shown(it))).collect();
-            let answer = |it: ScopedJoinHandle<'_, _>| {
-                it.join().unwrap_or_else(|_| Err("it could not be watched".to_owned()))
-            };
-            tries.into_iter().map(answer).collect()
-        });
-        for answer in answers {
-            confirmation.tries += 1;
-            confirmation.as_predicted += u32::from(answer?);
-        }
-    }
+    let confirmation = try_often(suite, finding.test, &reproductions_tried(finding), runner)?;
     Ok((0 < confirmation.tries).then_some(confirmation))
+}
+
+/// Tries each reproduction as often as a confirmation asks for.
+pub(crate) fn try_often(
+    suite: &Suite,
+    test: TestIndex,
+    reproductions: &[Reproduction],
+    runner: &dyn PlainRunner,
+) -> Result<Confirmation, String> {
+    let all = Mutex::new((0..TRIES).flat_map(|_| reproductions));
+    let next = || all.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let try_on = || -> Result<Confirmation, String> {
+        let mut confirmation = Confirmation::default();
+        while let Some(reproduction) = next() {
+            confirmation.tries += 1;
+            confirmation.as_predicted += u32::from(shows(suite, test, reproduction, runner)?);
+        }
+        Ok(confirmation)
+    };
+    // Each try starts a process and mostly waits for it.
+    let width = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..width).map(|_| scope.spawn(try_on)).collect();
+        let mut confirmation = Confirmation::default();
+        for worker in workers {
+            let of_one = worker.join().map_err(|_| "it could not be watched".to_owned())??;
+            confirmation.tries += of_one.tries;
+            confirmation.as_predicted += of_one.as_predicted;
+        }
+        Ok(confirmation)
+    })
 }
 
 /// Tries tests that fail under the same circumstances, all at once: to start a build for each would

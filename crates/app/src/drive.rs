@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unflake_detect::Inquiry;
+use unflake_detect::{Inquiry, Suspicion};
 use unflake_model::{Experiment, Observation, OutcomeKind, RunId, Spent, TestIndex};
 use unflake_report::Failure;
 
@@ -65,6 +65,9 @@ impl Answer {
 pub trait Watcher {
     /// The analysis was told what came of an experiment.
     fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source);
+
+    /// The analysis begins to confirm something.
+    fn suspects(&mut self, _suspicion: &Suspicion) {}
 }
 
 /// Where an answer comes from.
@@ -109,6 +112,9 @@ pub fn drive<T: 'static>(
                 world.submit(&experiment);
                 under_way.insert(experiment.run, experiment);
             }
+        }
+        for suspicion in inquiry.take_suspicions() {
+            watcher.suspects(&suspicion);
         }
         if let Some(answer) = inquiry.take_answer() {
             return (answer, finish);
@@ -169,11 +175,15 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Log(Vec<(Experiment, Answer, Source)>);
+    struct Log(Vec<(Experiment, Answer, Source)>, Vec<(usize, Suspicion)>);
 
     impl Watcher for Log {
         fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
             self.0.push((experiment.clone(), answer.clone(), source));
+        }
+
+        fn suspects(&mut self, suspicion: &Suspicion) {
+            self.1.push((self.0.len(), suspicion.clone()));
         }
     }
 
@@ -214,5 +224,16 @@ mod tests {
             assert!(n_runs <= numbers.len() + 2, "at most what was under way is run again");
             assert!(numbers.iter().all(|number| (100..100 + n_runs as u64).contains(number)));
         }
+    }
+
+    #[test]
+    fn what_is_confirmed_is_told_before_most_of_the_runs_that_confirm_it() {
+        let setting = Setting { n_tests: 60, noise: 0.0, seed: 5 };
+        let scenario = Case::CleanerBetween.scenario(setting);
+        let (finding, _, log) = ask(&scenario, usize::MAX, &mut Recall::default());
+        let [(n_before, suspicion)] = &log.1[..] else { panic!("suspicions: {:?}", log.1) };
+        assert_eq!(suspicion.test, finding.test);
+        assert_eq!([suspicion.group.clone()], finding.dependencies.polluters[..]);
+        assert!(n_before + 30 < log.0.len(), "{n_before} of {}", log.0.len());
     }
 }

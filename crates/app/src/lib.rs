@@ -4,6 +4,7 @@
 //! in tests. What was answered in an earlier, interrupted campaign is recalled, not run again.
 
 pub mod adapter;
+mod ahead;
 mod analysis;
 mod baseline;
 pub mod begin;

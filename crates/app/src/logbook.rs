@@ -71,6 +71,11 @@ impl<'p> Logbook<'p> {
         }
     }
 
+    /// Something new begins.
+    pub(crate) fn stage(&mut self, what: &str) {
+        self.progress.stage(what);
+    }
+
     /// How tests ended in the original order, and an order in which each ended otherwise.
     pub(crate) fn seen(&self, suite: &Suite) -> BTreeMap<TestIndex, (Seen, Seen)> {
         let Some((run, outcomes)) = &self.original else { return BTreeMap::new() };

@@ -9,18 +9,20 @@ use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
 use unflake_model::{Budget, Suite, TestId, TestIndex};
-use unflake_report::{Ended, NotCollected, Origin, Study, Warning};
+use unflake_report::{Ended, Exhibit, NotCollected, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
 use crate::adapter::{Adapter, Around};
+use crate::ahead::Ahead;
 use crate::analysis::{Analysis, Found};
 use crate::baseline::refused;
 use crate::begin::{Beginning, Comparison, Keep, Setting, Unfinished};
 use crate::causes::with_causes;
-use crate::cold;
+use crate::cold::{self, PlainRunner};
 use crate::drive::Finish;
 use crate::history::similar;
 use crate::logbook::{Logbook, Progress};
+use crate::recall::Recall;
 use crate::record::Recorder;
 use crate::tried::Trial;
 use crate::world::{EngineWorld, Stopped, WorldError};
@@ -188,19 +190,12 @@ fn study_in(
     }
     let n_perturbed = project.n_perturbed();
     let analysis = Analysis { request, budget, comparison, suite: &suite, target, n_perturbed };
-    let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
-    let seen = logbook.seen(&suite);
+    let origin =
+        Origin::new(&collected.runner, request.seed, &request.command, logbook.recorder.name());
+    let inquest = Inquest { analysis, runner, is_late, collected: &collected, origin: &origin };
+    let (found, exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
+    warnings.extend(in_the_way);
     let Logbook { records, standing, mut recorder, .. } = logbook;
-    let error = world.take_error();
-    warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
-
-    let ended = how_it_ended(finish, found.ended, is_late);
-    progress.stage("trying what was found with the plain runner, and naming the state behind it");
-    let found = Found { ended, ..on_record(found, &recorder) };
-    let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
-    let trial = Trial { suite: &suite, found: &found, records: &records, seen, runner };
-    let (exhibits, not_tried) = trial.exhibits(&mut world, &collected, &origin);
-    warnings.extend(not_tried);
     let is_quick = comparison == Comparison::IfDenied;
     let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
     warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
@@ -217,7 +212,7 @@ fn study_in(
         n_orders: found.n_orders,
         flake_rate_detectable: found.flake_rate_detectable,
         confidence: request.budget.confidence(),
-        ended,
+        ended: found.ended,
         origin,
         records,
         suite,
@@ -225,6 +220,44 @@ fn study_in(
     recorder.finish(&study);
     study.warnings.extend(recorder.take_trouble());
     Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
+}
+
+/// An analysis, and with what its findings are put to the test.
+struct Inquest<'a> {
+    analysis: Analysis<'a>,
+    runner: &'a dyn PlainRunner,
+    is_late: Option<&'a AtomicBool>,
+    collected: &'a Collected,
+    origin: &'a Origin,
+}
+
+impl Inquest<'_> {
+    /// What was found, what came of trying it, and what stood in the way.
+    fn hold(
+        self,
+        world: &mut EngineWorld,
+        recall: &mut Recall,
+        logbook: &mut Logbook<'_>,
+    ) -> (Found, Vec<Exhibit>, Vec<Warning>) {
+        let Self { analysis, runner, is_late, collected, origin } = self;
+        let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
+        std::thread::scope(|scope| {
+            let mut ahead = Ahead { scope, suite, runner, logbook, is_one, trying: None };
+            let (found, finish) = analysis.run(world, recall, &mut ahead);
+            let Ahead { logbook, trying, .. } = ahead;
+            let error = world.take_error();
+            let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
+            let ended = how_it_ended(finish, found.ended, is_late);
+            let found = Found { ended, ..on_record(found, &logbook.recorder) };
+            logbook.stage(
+                "trying what was found with the plain runner, and naming the state behind it",
+            );
+            let (seen, records) = (logbook.seen(suite), &logbook.records);
+            let trial = Trial { suite, found: &found, records, seen, runner };
+            let (exhibits, not_tried) = trial.exhibits(world, trying, collected, origin);
+            (found, exhibits, broken.into_iter().chain(not_tried).collect())
+        })
+    }
 }
 
 pub(crate) fn how_it_ended(

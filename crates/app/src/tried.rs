@@ -6,6 +6,7 @@ use unflake_engine::Collected;
 use unflake_model::{Environment, Finding, Suite, TestIndex};
 use unflake_report::{Choice, Confirmation, Ended, Exhibit, Origin, Record, Seen, State, Warning};
 
+use crate::ahead::Trying;
 use crate::analysis::Found;
 use crate::choice::decided;
 use crate::cold::{self, PlainRunner};
@@ -42,10 +43,11 @@ impl Trial<'_> {
     pub(crate) fn exhibits(
         &self,
         world: &mut EngineWorld,
+        ahead: Option<Trying<'_>>,
         collected: &Collected,
         origin: &Origin,
     ) -> (Vec<Exhibit>, Vec<Warning>) {
-        let mut tried = self.try_findings(world);
+        let mut tried = self.try_findings(world, ahead);
         self.try_choices(world, &mut tried);
         let mut exhibits: Vec<Exhibit> =
             self.found.findings.iter().map(|it| self.exhibit(it, &mut tried)).collect();
@@ -65,14 +67,18 @@ impl Trial<'_> {
 
     /// Tries what was found with the plain runner, and looks for the state behind each dependency:
     /// both at once, because the plain runner has processes of its own.
-    fn try_findings(&self, world: &mut EngineWorld) -> Tried {
+    fn try_findings(&self, world: &mut EngineWorld, mut ahead: Option<Trying<'_>>) -> Tried {
         let &Self { suite, found, runner, .. } = self;
         if found.ended == Ended::Interrupted {
             // Who has pressed Ctrl-C does not want to wait for more runs.
             return Tried::default();
         }
         std::thread::scope(|scope| {
-            let confirm = |finding| cold::confirm(suite, finding, runner);
+            let confirm = move |finding| {
+                let answer = ahead.take().and_then(|trying| trying.answer(finding));
+                let anew = || cold::confirm(suite, finding, runner);
+                answer.map_or_else(anew, |answer| answer.map(Some))
+            };
             let tried = scope.spawn(move || found.findings.iter().map(confirm).collect());
             let has_time = found.ended == Ended::Confident;
             let states = found.findings.iter().filter(|_| has_time);

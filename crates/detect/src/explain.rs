@@ -17,7 +17,7 @@ use crate::apart;
 use crate::classify::{ERROR_OF_A_DIFFERENCE, Facts, classify};
 use crate::hunch::ranking;
 use crate::influence::{Influence, Pairs};
-use crate::lab::Lab;
+use crate::lab::{Lab, Suspicion};
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
 use crate::roles::{Roles, all_singles, arrangements, universes};
 use crate::search::{GROUPS_MAX, minimal_group};
@@ -210,6 +210,9 @@ async fn first_group(
 /// because failures may come in bursts: runs made one after the other then agree with each other
 /// and prove nothing, while a burst that catches both kinds of run contradicts itself.
 pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
+    if let Some(behind) = oracle.effect() {
+        oracle.lab().suspect(Suspicion { test: oracle.target(), group: group.to_vec(), behind });
+    }
     let order = order_of(&oracle.arranged(group), oracle.target());
     let alone = order_of(&[], oracle.target());
     for _ in 0..ALONE_CONFIRMED / N_AT_ONCE {

@@ -22,7 +22,8 @@ use futures_channel::oneshot;
 use futures_executor::LocalPool;
 use futures_util::task::LocalSpawnExt as _;
 use unflake_model::{
-    Budget, Environment, Experiment, Observation, Order, Repetition, RunId, Spent, Suite, TestIndex,
+    Budget, Environment, Evidence, Experiment, Group, Observation, Order, Repetition, RunId, Spent,
+    Suite, TestIndex,
 };
 
 use crate::ledger::{Ledger, Run};
@@ -31,6 +32,17 @@ use crate::ledger::{Ledger, Run};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the budget does not cover another run")]
 pub struct OutOfBudget;
+
+/// What an analysis is about to confirm. Whoever has other means to try it need not wait for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspicion {
+    /// The test.
+    pub test: TestIndex,
+    /// What it depends on.
+    pub group: Group,
+    /// How it ends behind the group; alone it ends otherwise.
+    pub behind: Evidence,
+}
 
 /// How an experiment competes with the others that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +87,7 @@ struct Desk {
     width: usize,
     stopped: bool,
     culprits: BTreeMap<TestIndex, u64>,
+    suspicions: Vec<Suspicion>,
 }
 
 impl Desk {
@@ -186,6 +199,7 @@ impl<T: 'static> Inquiry<T> {
             width: 1,
             stopped: false,
             culprits: BTreeMap::new(),
+            suspicions: Vec::new(),
         }));
         let lab = Lab {
             suite,
@@ -254,6 +268,11 @@ impl<T: 'static> Inquiry<T> {
     /// All runs so far.
     pub fn ledger(&self) -> Ref<'_, Ledger> {
         Ref::map(self.desk.borrow(), |desk| &desk.ledger)
+    }
+
+    /// What the analysis has begun to confirm since the last time.
+    pub fn take_suspicions(&mut self) -> Vec<Suspicion> {
+        std::mem::take(&mut self.desk.borrow_mut().suspicions)
     }
 
     /// Takes the answer, once there is one.
@@ -325,6 +344,11 @@ impl Lab {
     /// What this part of the analysis has spent.
     pub fn spent(&self) -> Spent {
         *self.account.borrow()
+    }
+
+    /// Says what is going to be confirmed.
+    pub fn suspect(&self, suspicion: Suspicion) {
+        self.desk.borrow_mut().suspicions.push(suspicion);
     }
 
     /// Remembers that a target was found to depend on this test.

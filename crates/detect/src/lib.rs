@@ -44,4 +44,4 @@ pub mod shake;
 pub mod subset;
 mod tour;
 
-pub use lab::{Inquiry, Lab, OutOfBudget, Urgency};
+pub use lab::{Inquiry, Lab, OutOfBudget, Suspicion, Urgency};

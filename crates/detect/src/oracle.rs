@@ -108,6 +108,15 @@ impl Oracle {
         matches!(self.manner, Manner::Deterministic { .. })
     }
 
+    /// How a deterministic target ends where the effect is.
+    pub(crate) fn effect(&self) -> Option<Evidence> {
+        match self.manner {
+            Manner::Deterministic { alone: Evidence::Pass } => Some(Evidence::Fail),
+            Manner::Deterministic { alone: Evidence::Fail } => Some(Evidence::Pass),
+            Manner::Noisy { .. } => None,
+        }
+    }
+
     /// Whether a deterministic target that ends like this shows the effect; `None` if nothing
     /// follows from how it ended.
     pub(crate) fn is_effect(&self, outcome: OutcomeKind) -> Option<bool> {

@@ -300,10 +300,10 @@ impl Tours<'_> {
         Ok([kept, stretch].concat())
     }
 
-    /// Both at once: many short runs, and few long ones.
+    /// Both at once: few long runs, and many short ones to fill up with.
     async fn confirm_and_ask_the_rest(&self, roles: &mut Roles) -> Result<(), Stop> {
         let before = roles.clone();
-        try_join(self.confirm_first(&before), self.ask_the_rest(roles)).await.map(|_| ())
+        try_join(self.ask_the_rest(roles), self.confirm_first(&before)).await.map(|_| ())
     }
 
     /// Puts the first group to the test again, once.

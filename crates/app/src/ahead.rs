@@ -1,0 +1,62 @@
+//! Trying what is suspected with the plain runner while the search goes on.
+//!
+//! To start the plain runner takes as long as hundreds of forked runs, and three tries of it as
+//! long as a whole search. A suspicion that is being confirmed is nearly always true, so it is
+//! tried at once; where it was not, the tries are forgotten. Only for one test in question: of many
+//! tests, some can be tried together when all are known.
+
+use std::thread::{Scope, ScopedJoinHandle};
+
+use unflake_detect::Suspicion;
+use unflake_model::{Experiment, Finding, Suite, TestIndex};
+use unflake_report::Confirmation;
+
+use crate::cold::{self, PlainRunner, Reproduction};
+use crate::drive::{Answer, Source, Watcher};
+use crate::logbook::Logbook;
+
+/// What is being tried, or was.
+pub(crate) struct Trying<'scope> {
+    test: TestIndex,
+    reproductions: Vec<Reproduction>,
+    tries: ScopedJoinHandle<'scope, Result<Confirmation, String>>,
+}
+
+impl Trying<'_> {
+    /// What came of it, if it is a finding's commands that were tried; waits for the last of them.
+    pub(crate) fn answer(self, finding: &Finding) -> Option<Result<Confirmation, String>> {
+        let wanted = cold::reproductions(finding);
+        let is_wanted = self.test == finding.test
+            && finding.verdict.is_order_dependent()
+            && self.reproductions.iter().all(|it| wanted.contains(it));
+        if is_wanted { self.tries.join().ok() } else { None }
+    }
+}
+
+/// Writes the logbook, and begins to try the first suspicion there is.
+pub(crate) struct Ahead<'scope, 'env, 'l, 'p> {
+    pub(crate) scope: &'scope Scope<'scope, 'env>,
+    pub(crate) suite: &'env Suite,
+    pub(crate) runner: &'env dyn PlainRunner,
+    pub(crate) logbook: &'l mut Logbook<'p>,
+    /// Whether one test is in question.
+    pub(crate) is_one: bool,
+    pub(crate) trying: Option<Trying<'scope>>,
+}
+
+impl Watcher for Ahead<'_, '_, '_, '_> {
+    fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+        self.logbook.ran(experiment, answer, source);
+    }
+
+    fn suspects(&mut self, suspicion: &Suspicion) {
+        if !self.is_one || self.trying.is_some() {
+            return;
+        }
+        let (suite, runner, test) = (self.suite, self.runner, suspicion.test);
+        let reproductions = cold::of_suspicion(suspicion);
+        let tried = reproductions.clone();
+        let tries = self.scope.spawn(move || cold::try_often(suite, test, &tried, runner));
+        self.trying = Some(Trying { test, reproductions, tries });
+    }
+}
