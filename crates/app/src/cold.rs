@@ -18,7 +18,7 @@ use unflake_report::{Confirmation, Exhibit};
 const COMMANDS_MAX: usize = 3;
 
 /// How often a printed command is tried.
-const TRIES: u32 = 3;
+pub(crate) const TRIES: u32 = 3;
 
 /// The project's own runner. It knows no time limit for a test; so it is told how long the tests
 /// `took` elsewhere, and stopped when it hangs.
@@ -45,6 +45,11 @@ pub trait PlainRunner: Sync {
         _took: Duration,
     ) -> Result<Option<OutcomeKind>, String> {
         Ok(None)
+    }
+
+    /// The command a user can paste to do the same, if there is one.
+    fn command_among(&self, _test: &TestId, _files: &[&str]) -> Option<String> {
+        None
     }
 
     /// Runs a test twice in one process; how it ended if it failed, else how it passed.

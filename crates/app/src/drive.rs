@@ -233,7 +233,7 @@ mod tests {
         let (finding, _, log) = ask(&scenario, usize::MAX, &mut Recall::default());
         let [(n_before, suspicion)] = &log.1[..] else { panic!("suspicions: {:?}", log.1) };
         assert_eq!(suspicion.test, finding.test);
-        assert_eq!([suspicion.group.clone()], finding.dependencies.polluters[..]);
+        assert_eq!(vec![suspicion.group.clone()], finding.dependencies.polluters);
         assert!(n_before + 30 < log.0.len(), "{n_before} of {}", log.0.len());
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! For whoever runs the tests it is a victim. Whatever test of that file is run before it, the file
 //! is imported first; so all of them are polluters, but for those that put things right, as the
-//! agent says. Tests that were found to set the state up are cleaners.
+//! agent says. Tests that were found to set the state up are cleaners. Where all tests of the file
+//! put things right, there is no polluter, and the command collects the file and runs none of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +26,9 @@ use crate::world::EngineWorld;
 
 /// The kind of state under which a file is named.
 const KIND: &str = "import";
+
+/// So many sets of files are looked for, each of which is enough.
+const SETS_MAX: usize = 4;
 
 /// So many tests that always fail are tried alone: a broken suite has thousands.
 const TRIED_MAX: usize = 20;
@@ -57,71 +61,80 @@ impl<'a> Imports<'a> {
 
     /// Tells a finding that the plain runner denies as that runner sees it, where files explain it.
     pub(crate) fn tell_anew(&mut self, exhibit: &mut Exhibit) {
-        if exhibit.cold_confirmed.is_some_and(Confirmation::is_complete) {
+        let finding = &exhibit.finding;
+        let fails_alone = matches!(finding.verdict, Verdict::OdBrittle | Verdict::AlwaysFailing);
+        let is_shown = exhibit.cold_confirmed.is_some_and(Confirmation::is_complete);
+        if !fails_alone || is_shown || self.n_tried == TRIED_MAX {
             return;
         }
-        if let Some((finding, state)) = self.told_anew(&exhibit.finding) {
-            exhibit.cold_confirmed =
-                cold::confirm(self.suite, &finding, self.runner).ok().flatten();
-            exhibit.reproduce = cold::commands(self.suite, &finding, self.runner);
-            (exhibit.finding, exhibit.state) = (finding, state);
-        }
-    }
-
-    /// The finding as the plain runner sees it, and the files behind it; `None` if it is not about
-    /// files, or that could not be found out.
-    fn told_anew(&mut self, finding: &Finding) -> Option<(Finding, Vec<State>)> {
-        let fails_alone = matches!(finding.verdict, Verdict::OdBrittle | Verdict::AlwaysFailing);
-        if !fails_alone || self.n_tried == TRIED_MAX {
-            return None;
-        }
         self.n_tried += 1;
-        let guilty = self.guilty(finding.test).ok()??;
-        let dependencies = self.dependencies(&guilty, finding)?;
-        let state = |file: &&str| State {
-            place: (*file).to_owned(),
-            kind: KIND.to_owned(),
-            before: None,
-            after: None,
-        };
-        let states = guilty.iter().map(state).collect();
+        let Ok(guilty) = self.guilty(finding.test) else { return };
+        let Some(first) = guilty.first() else { return };
         let finding = Finding {
             verdict: Verdict::OdVictim,
             confirmed: true,
             confidence: None,
             contrast: None,
-            dependencies,
+            dependencies: self.dependencies(&guilty, finding),
             ..finding.clone()
         };
-        Some((finding, states))
+        if finding.dependencies.polluters.is_empty() {
+            let id = self.suite.id(finding.test);
+            exhibit.cold_confirmed = self.confirm_among(finding.test, first).ok();
+            exhibit.reproduce = self.runner.command_among(id, first).into_iter().collect();
+        } else {
+            exhibit.cold_confirmed =
+                cold::confirm(self.suite, &finding, self.runner).ok().flatten();
+            exhibit.reproduce = cold::commands(self.suite, &finding, self.runner);
+        }
+        exhibit.state = guilty.concat().into_iter().map(state).collect();
+        exhibit.finding = finding;
     }
 
-    /// The files that make the test fail when they are collected, if it passes without.
-    fn guilty(&mut self, test: TestIndex) -> Result<Option<Vec<&'a str>>, String> {
+    /// Sets of files that make the test fail when they are collected, each enough by itself; none
+    /// if it fails without.
+    fn guilty(&mut self, test: TestIndex) -> Result<Vec<Vec<&'a str>>, String> {
         if self.fails_among(test, &[])? {
-            return Ok(None);
+            return Ok(Vec::new());
         }
+        let mut guilty: Vec<Vec<&'a str>> = Vec::new();
         for known in &self.known {
             if self.fails_among(test, known)? {
-                return Ok(Some(known.clone()));
+                guilty.push(known.clone());
             }
         }
-        let own = self.files.get(&test).copied();
-        let mut seen = BTreeSet::new();
-        let others: Vec<&'a str> = self
-            .files
-            .values()
-            .copied()
-            .filter(|file| Some(*file) != own && seen.insert(*file))
-            .collect();
+        while guilty.len() < SETS_MAX {
+            let Some(files) = self.another(test, &guilty)? else { break };
+            self.known.push(files.clone());
+            guilty.push(files);
+        }
+        Ok(guilty)
+    }
+
+    /// A set of files that makes the test fail, with no file of these sets in it.
+    fn another(
+        &self,
+        test: TestIndex,
+        but: &[Vec<&'a str>],
+    ) -> Result<Option<Vec<&'a str>>, String> {
+        let mut left_out: BTreeSet<&str> = but.iter().flatten().copied().collect();
+        left_out.extend(self.files.get(&test));
+        let others = self.files.values().copied().filter(|file| left_out.insert(file));
+        let others: Vec<&'a str> = others.collect();
         let chosen = |places: &[usize]| -> Vec<&'a str> {
             places.iter().map(|place| others[*place]).collect()
         };
-        let guilty =
-            minimal_subset(others.len(), |places| self.fails_among(test, &chosen(places)))?;
-        let guilty = guilty.map(|places| chosen(&places)).filter(|files| !files.is_empty());
-        self.known.extend(guilty.clone());
-        Ok(guilty)
+        let found = minimal_subset(others.len(), |places| self.fails_among(test, &chosen(places)))?;
+        Ok(found.map(|places| chosen(&places)).filter(|files| !files.is_empty()))
+    }
+
+    fn confirm_among(&self, test: TestIndex, files: &[&str]) -> Result<Confirmation, String> {
+        let mut confirmation = Confirmation::default();
+        for _ in 0..cold::TRIES {
+            confirmation.tries += 1;
+            confirmation.as_predicted += u32::from(self.fails_among(test, files)?);
+        }
+        Ok(confirmation)
     }
 
     fn fails_among(&self, test: TestIndex, files: &[&str]) -> Result<bool, String> {
@@ -133,21 +146,12 @@ impl<'a> Imports<'a> {
         }
     }
 
-    /// Who pollutes and who cleans up; `None` if all tests of the guilty files put things right.
-    fn dependencies(&mut self, guilty: &[&str], finding: &Finding) -> Option<Dependencies> {
-        let of_file = |file: &&str| -> Vec<TestIndex> {
-            let tests = self.files.iter().filter(|(_, its)| *its == file);
-            tests.map(|(test, _)| *test).take(GROUPS_MAX).collect()
-        };
-        let mut of_files: Vec<Vec<TestIndex>> = guilty.iter().map(of_file).collect();
-        for tests in &mut of_files {
-            tests.retain(|test| self.fails_after(*test, finding.test));
-        }
-        let polluters: Vec<Group> = match of_files.as_slice() {
-            [tests] => tests.iter().map(|test| vec![*test]).collect(),
-            all => vec![all.iter().map(|tests| tests.first().copied()).collect::<Option<_>>()?],
-        };
-        let is_outside = |test: &TestIndex| !guilty.contains(&self.files[test]);
+    /// Who pollutes and who cleans up: nobody, if all tests of the guilty files put things right.
+    fn dependencies(&mut self, guilty: &[Vec<&str>], finding: &Finding) -> Dependencies {
+        let polluters: Vec<Group> =
+            guilty.iter().flat_map(|files| self.polluters(files, finding.test)).collect();
+        let is_outside =
+            |test: &TestIndex| !guilty.iter().flatten().any(|it| *it == self.files[test]);
         let setters = finding.dependencies.state_setters.iter().filter(|group| group.len() == 1);
         let cleaners: Vec<TestIndex> = setters.flatten().copied().filter(is_outside).collect();
         let cleaners_of = |polluters: &Group| CleanersOf {
@@ -155,8 +159,26 @@ impl<'a> Imports<'a> {
             cleaners: cleaners.clone(),
         };
         let cleaners = polluters.iter().map(cleaners_of).collect();
-        let is_some = !polluters.is_empty();
-        is_some.then_some(Dependencies { polluters, cleaners, state_setters: Vec::new() })
+        Dependencies { polluters, cleaners, state_setters: Vec::new() }
+    }
+
+    /// Tests of these files, which act together, that leave things as importing them made them.
+    fn polluters(&mut self, files: &[&str], target: TestIndex) -> Vec<Group> {
+        let of_file = |file: &&str| -> Vec<TestIndex> {
+            let tests = self.files.iter().filter(|(_, its)| *its == file);
+            tests.map(|(test, _)| *test).take(GROUPS_MAX).collect()
+        };
+        let mut of_files: Vec<Vec<TestIndex>> = files.iter().map(of_file).collect();
+        for tests in &mut of_files {
+            tests.retain(|test| self.fails_after(*test, target));
+        }
+        match of_files.as_slice() {
+            [tests] => tests.iter().map(|test| vec![*test]).collect(),
+            all => {
+                let group: Option<Group> = all.iter().map(|tests| tests.first().copied()).collect();
+                group.into_iter().collect()
+            }
+        }
     }
 
     /// Whether the target fails after a test in a process that has imported everything.
@@ -171,4 +193,8 @@ impl<'a> Imports<'a> {
         let last = ended.and_then(|observation| observation.attempts.last()?.outcome.evidence());
         last == Some(Evidence::Fail)
     }
+}
+
+fn state(file: &str) -> State {
+    State { place: file.to_owned(), kind: KIND.to_owned(), before: None, after: None }
 }

@@ -83,6 +83,10 @@ impl PlainRunner for PythonRunner<'_> {
         Ok(ended.get(test).copied())
     }
 
+    fn command_among(&self, test: &TestId, files: &[&str]) -> Option<String> {
+        self.plain(Duration::ZERO).command_among(test.as_str(), files)
+    }
+
     fn command(&self, tests: &[&TestId]) -> Option<String> {
         let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
         let plain = self.plain(Duration::ZERO);

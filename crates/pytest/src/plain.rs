@@ -170,17 +170,27 @@ impl Plain<'_> {
         files: &[&str],
         interrupt: &Interrupt,
     ) -> Option<Result<PlainRun, PlainError>> {
-        if !self.is_pytest() {
-            return None;
-        }
+        self.is_pytest().then(|| self.run(&[id], self.typed_among(id, files), interrupt))
+    }
+
+    fn typed_among(&self, id: &str, files: &[&str]) -> Vec<String> {
         let mut words = self.typed(files);
         words.extend(self.typed(&[id]));
         words.extend(files.iter().map(|file| format!("--deselect={file}")));
-        Some(self.run(&[id], words, interrupt))
+        words
     }
 
     /// The command that runs these tests in this order, to be pasted in the working directory.
     pub fn command(&self, ids: &[&str]) -> String {
+        self.command_of(self.typed(ids))
+    }
+
+    /// The command that runs one test while these files are collected, too.
+    pub fn command_among(&self, id: &str, files: &[&str]) -> Option<String> {
+        self.is_pytest().then(|| self.command_of(self.typed_among(id, files)))
+    }
+
+    fn command_of(&self, tests: Vec<String>) -> String {
         let interpreter = &self.project.interpreter;
         let typed = interpreter.typed(&self.project.current_dir);
         let mut words: Vec<String> = Vec::new();
@@ -198,7 +208,7 @@ impl Plain<'_> {
         if self.is_pytest() {
             words.extend(self.stand_back());
         }
-        words.extend(self.typed(ids));
+        words.extend(tests);
         let line = shell::line(words.iter().map(String::as_str));
         match self.python_path() {
             Some(folder) => format!("PYTHONPATH={} {line}", shell::quote(&folder)),

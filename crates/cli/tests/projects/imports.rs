@@ -40,3 +40,25 @@ fn a_test_that_does_not_stand_the_import_of_a_file_is_a_victim_of_that_file() {
         assert!(command.ends_with("test_b_net.py::test_one test_fee.py::test_fee"), "{command}");
     }
 }
+
+/// Both tests of the file that selects another network select the usual one again.
+#[test]
+fn where_all_tests_of_the_file_put_things_right_the_command_collects_it_and_runs_none() {
+    let project = Project::empty();
+    project.write("net.py", "NAME = 'main'\n");
+    project.write(
+        "test_b_net.py",
+        "import net\nnet.NAME = 'test'\n\ndef test_one():\n    net.NAME = 'main'\n\n\
+         def test_two():\n    net.NAME = 'main'\n",
+    );
+    project.write("test_fee.py", "import net\n\ndef test_fee():\n    assert net.NAME == 'main'\n");
+    let report = project.run(&["why", VICTIM, "--json", "--no-store"]).json();
+    let finding = &report["findings"][0];
+    assert_eq!(finding["verdict"], "od-victim", "{finding:#}");
+    assert_eq!(finding["confirmed"], true, "{finding:#}");
+    assert_eq!(finding["polluters"], json!([]));
+    assert_eq!(finding["state"][0]["where"], "test_b_net.py");
+    let command = finding["reproduce"][0].as_str().unwrap();
+    let told = "test_b_net.py test_fee.py::test_fee --deselect=test_b_net.py";
+    assert!(command.ends_with(told), "{command}");
+}
