@@ -64,6 +64,8 @@ pub(crate) struct Asked {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) current_dir: PathBuf,
     pub(crate) class_path: Vec<String>,
+    /// Where the classes of the whole project are.
+    pub(crate) folders: Vec<String>,
     pub(crate) classes: Vec<String>,
     pub(crate) groups: Vec<String>,
     pub(crate) excluded_groups: Vec<String>,

@@ -63,7 +63,7 @@ pub(crate) fn module(
         excluded_groups: asked.excluded_groups,
         included_engines: asked.engines,
         excluded_engines: asked.excluded_engines,
-        folders: class_path.iter().filter(|entry| Path::new(entry).is_dir()).cloned().collect(),
+        folders: asked.folders.into_iter().filter(|entry| Path::new(entry).is_dir()).collect(),
     };
     let is_builds = |name: &str| !NOT_THE_BUILDS.contains(&name);
     let env = asked.env.into_iter().filter(|(name, _)| is_builds(name));
