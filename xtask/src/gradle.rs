@@ -1,5 +1,5 @@
-//! Gradle for the tests of the Java adapter. Its own download service is not asked: Debian's package
-//! is the same on every machine of a release.
+//! Gradle for the tests of the Java adapter. Its own download service is not asked: the package of
+//! Debian is the same on every machine of a release.
 
 use std::process::{Command, Stdio};
 

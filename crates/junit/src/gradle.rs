@@ -2,8 +2,8 @@
 //!
 //! By the project's own wrapper if that works, else by the one on `PATH`; always without a daemon,
 //! which would outlive us, and without the configuration cache, which keeps a build from being
-//! asked. What is said about a build is in files of our own ([`asking`]), because Gradle's output is
-//! for people.
+//! asked. What is said about a build is in files of our own ([`asking`]), because what Gradle
+//! prints is for people.
 
 mod asking;
 mod choosing;

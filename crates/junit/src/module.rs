@@ -1,8 +1,8 @@
 //! How are the tests of one module run?
 //!
 //! A module is one thing that Surefire runs, a Maven module or one of several executions in it, or
-//! one test task of Gradle. Its [`Plan`] is what the agent is told; it is written to a file with what was collected, and an
-//! agent that starts reads both.
+//! one test task of Gradle. Its [`Plan`] is what the agent is told; it is written to a file with
+//! what was collected, and an agent that starts reads both.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,8 +1,8 @@
 //! What is there to run in a folder?
 //!
-//! One build by the project's own build tool, in which Surefire is recorded ([`Recorder`]) or Gradle
-//! is asked ([`gradle::ask`]). After that the build tool is not needed any more. A module that does not compile is left out and
-//! named; the others go on.
+//! One build by the project's own build tool, in which Surefire is recorded ([`Recorder`]) or
+//! Gradle is asked ([`gradle::ask`]). After that the build tool is not needed any more. A module
+//! that does not compile is left out and named; the others go on.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Plain NonDex under Gradle.
 //!
 //! Its own plugin is in Gradle's plugin service alone, and would have to be written into the build
-//! file. What it does is to add flags to the task that runs tests; so does a script beside NonDex in
-//! the cache (`choices.gradle`), which the printed command names.
+//! file. What it does is to add flags to the task that runs tests; so does a script beside NonDex
+//! in the cache (`choices.gradle`), which the printed command names.
 
 use std::ffi::OsString;
 
