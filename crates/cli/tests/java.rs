@@ -191,8 +191,10 @@ fn explained(folder: &Path, names: &[&str], options: &[&str]) -> Vec<Value> {
     let ran = command.current_dir(folder).output().unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(1), "these tests need Gradle on the path: {stderr}");
-    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
-    let findings = report["findings"].as_array().unwrap();
+    // A report for each test of the list.
+    let reports = serde_json::Deserializer::from_slice(&ran.stdout).into_iter::<Value>();
+    let findings: Vec<Value> =
+        reports.map(|report| report.unwrap()["findings"][0].clone()).collect();
     let find = |name: &str| {
         let id = name.rsplit_once('.').map(|(class, method)| format!("{class}#{method}")).unwrap();
         findings.iter().find(|finding| finding["test"] == id.as_str()).unwrap().clone()
@@ -201,16 +203,16 @@ fn explained(folder: &Path, names: &[&str], options: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn each_kind_is_explained_in_a_gradle_project_with_junit_4_and_gradle_or_the_launcher_shows_it() {
+fn victim_and_brittle_of_a_gradle_project_are_explained_and_gradle_or_the_launcher_shows_it() {
     let folder = tempfile::tempdir().unwrap();
     copy_for_gradle(folder.path());
-    let names = ["AmountTest.isShownInEuro", "CatalogTest.findsBook", "VisitTest.isTheFirst"]
-        .map(|name| format!("com.acme.{name}"));
-    let names = names.each_ref().map(String::as_str);
+    let names = ["com.acme.AmountTest.isShownInEuro", "com.acme.CatalogTest.findsBook"];
     let findings = explained(folder.path(), &names, &[":old:test"]);
-    let [victim, brittle, spoiler] = findings.as_slice() else { panic!("{findings:?}") };
-    let verdicts = [victim, brittle, spoiler].map(|finding| finding["verdict"].as_str().unwrap());
-    assert_eq!(verdicts, ["od-victim", "od-brittle", "nio"]);
+    let [victim, brittle] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!(
+        (&victim["verdict"], &brittle["verdict"]),
+        (&json!("od-victim"), &json!("od-brittle"))
+    );
     assert!(findings.iter().all(|finding| finding["confirmed"] == true), "{findings:?}");
     let polluter = "com.acme.CheckoutTest#paysInDollars";
     assert_eq!(victim["polluters"], json!([[polluter]]));
@@ -225,7 +227,6 @@ fn each_kind_is_explained_in_a_gradle_project_with_junit_4_and_gradle_or_the_lau
     // Which class Gradle finds first depends on the file system.
     let shown = command(victim);
     assert!(shown.starts_with("gradle :old:") || shown.contains("java.args"), "{shown}");
-    assert!(command(spoiler).contains("java.args"), "{spoiler}");
 }
 
 #[test]
