@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{python, root, sim, tidy};
+use crate::{gradle, python, root, sim, tidy};
 
 /// Simulated suites in every CI run: enough to catch a wrong verdict, quick enough to wait for.
 const N_SEEDS: u64 = 25;
@@ -15,6 +15,7 @@ pub(crate) fn run() -> Result<(), String> {
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     let python = python::interpreter(root())?;
     let plugins = python::plugins(root())?;
+    gradle::installed()?;
     let test_python = [
         ("UNFLAKE_TEST_PYTHON", python.as_os_str()),
         ("UNFLAKE_TEST_PLUGINS", plugins.as_os_str()),

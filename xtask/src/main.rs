@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod ci;
 mod example;
+mod gradle;
 mod python;
 mod quality;
 mod sim;

@@ -17,7 +17,8 @@ use crate::running::COLLECT_MAX;
 const BUILD_MAX: Duration = Duration::from_mins(30);
 
 /// Files by which a build is known, and files by which Python is.
-const BUILDS: [&str; 3] = ["pom.xml", "build.gradle", "build.gradle.kts"];
+const BUILDS: [&str; 5] =
+    ["pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
 const OF_PYTHON: [&str; 5] = ["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py"];
 
 /// Whether a folder is a Java project and nothing else.
@@ -44,7 +45,7 @@ pub(crate) fn build(
     let cache = cache()?;
     let around = Surroundings { folder, options, cache: cache.clone(), build_time_max: BUILD_MAX };
     let project = Project::find(&around, interrupt).map_err(|error| failure(&error))?;
-    let mut complaints: Vec<String> = Vec::new();
+    let mut complaints: Vec<String> = project.notes.clone();
     for left_out in &project.left_out {
         complaints.push(format!("module `{}` is left out: {}", left_out.module, left_out.why));
     }

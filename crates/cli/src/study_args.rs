@@ -153,13 +153,13 @@ pub(crate) struct LookArgs {
 /// Who runs the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunnerArg {
-    /// JUnit where there is a pom.xml and nothing of Python's, else pytest, else unittest
+    /// JUnit where Maven or Gradle builds and nothing is Python's, else pytest, else unittest
     Auto,
     /// pytest
     Pytest,
     /// unittest, of Python's library
     Unittest,
-    /// JUnit 4 or 5, in a project that Maven builds
+    /// JUnit 4 or 5, in a project that Maven or Gradle builds
     Junit,
 }
 

@@ -1,4 +1,4 @@
-//! The program on a Java project, as a user runs it. Needs a JDK and Maven.
+//! The program on a Java project, as a user runs it. Needs a JDK, Maven and Gradle.
 
 #![expect(
     clippy::unwrap_used,
@@ -80,10 +80,16 @@ fn a_missing_java_and_a_missing_maven_are_said() {
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("build.gradle"), "").unwrap();
-    let ran = unflake(folder.path(), &["detect"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["detect", "--no-store"]).env("PATH", "/nowhere").current_dir(folder.path());
+    let ran = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(3), "{stderr}");
-    assert!(stderr.contains("is a Gradle project, which is not supported yet"), "{stderr}");
+    assert!(stderr.contains("error: cannot run `gradle`: "), "{stderr}");
+    assert!(
+        stderr.contains("hint: install Gradle, or put its wrapper `gradlew` there"),
+        "{stderr}"
+    );
     let ran = unflake(folder.path(), &["detect", "--runner", "junit", "some/Test"]);
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(2), "{stderr}");
@@ -159,4 +165,82 @@ fn rounds_of_one_kind_of_order_give_the_list_of_idflakies_which_why_reads() {
     let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
     assert_eq!(report["findings"][0]["test"], "com.acme.FixedOrderTest#b");
     assert_eq!(report["findings"][0]["verdict"], "od-brittle");
+}
+
+/// Build files for Gradle; the sources are those of the other two.
+const SHOP_GRADLE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../junit/tests/projects/shop-gradle");
+
+fn copy_for_gradle(to: &Path) {
+    copy(Path::new(SHOP_GRADLE), to);
+    for module in ["core", "old", "new", "broken"] {
+        copy(&Path::new(SHOP).join(module).join("src"), &to.join(module).join("src"));
+    }
+    copy(&Path::new(CHOICES).join("src"), &to.join("choices/src"));
+}
+
+/// What `why` says about tests of `com.acme`, in the order in which they are named.
+fn explained(folder: &Path, names: &[&str], options: &[&str]) -> Vec<Value> {
+    let run = json!({"order": [], "result": "PASS", "testRunId": "0"});
+    let listed =
+        |name: &&str| json!({"name": name, "intended": run, "revealed": run, "type": "OD"});
+    let tests: Vec<Value> = names.iter().map(listed).collect();
+    fs::write(folder.join("flaky-lists.json"), json!({"dts": tests}).to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["why", "flaky-lists.json", "--no-store", "--json", "--"]).args(options);
+    let ran = command.current_dir(folder).output().unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "these tests need Gradle on the path: {stderr}");
+    // A report for each test of the list.
+    let reports = serde_json::Deserializer::from_slice(&ran.stdout).into_iter::<Value>();
+    let findings: Vec<Value> =
+        reports.map(|report| report.unwrap()["findings"][0].clone()).collect();
+    let find = |name: &str| {
+        let id = name.rsplit_once('.').map(|(class, method)| format!("{class}#{method}")).unwrap();
+        findings.iter().find(|finding| finding["test"] == id.as_str()).unwrap().clone()
+    };
+    names.iter().map(|name| find(name)).collect()
+}
+
+#[test]
+fn victim_and_brittle_of_a_gradle_project_are_explained_and_gradle_or_the_launcher_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_for_gradle(folder.path());
+    let names = ["com.acme.AmountTest.isShownInEuro", "com.acme.CatalogTest.findsBook"];
+    let findings = explained(folder.path(), &names, &[":old:test"]);
+    let [victim, brittle] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!(
+        (&victim["verdict"], &brittle["verdict"]),
+        (&json!("od-victim"), &json!("od-brittle"))
+    );
+    assert!(findings.iter().all(|finding| finding["confirmed"] == true), "{findings:?}");
+    let polluter = "com.acme.CheckoutTest#paysInDollars";
+    assert_eq!(victim["polluters"], json!([[polluter]]));
+    let cleaners =
+        json!([{"polluters": [polluter], "cleaners": ["com.acme.SettingsTest#areReset"]}]);
+    assert_eq!(victim["cleaners"], cleaners);
+    assert_eq!(victim["state"][0]["where"], "com.acme.Settings.currency", "{victim}");
+    assert_eq!(brittle["state_setters"], json!([["com.acme.CatalogTest#loads"]]));
+    let command = |finding: &Value| finding["reproduce"][0].as_str().unwrap().to_owned();
+    let alone = "gradle :old:cleanTest :old:test --tests com.acme.CatalogTest.findsBook";
+    assert_eq!(command(brittle), alone);
+    // Which class Gradle finds first depends on the file system.
+    let shown = command(victim);
+    assert!(shown.starts_with("gradle :old:") || shown.contains("java.args"), "{shown}");
+}
+
+#[test]
+fn junit_5_is_explained_also_where_gradle_is_too_old_for_it_and_a_choice_is_shown_by_gradle() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_for_gradle(folder.path());
+    let victim =
+        &explained(folder.path(), &["com.acme.AmountTest.isShownInEuro"], &[":new:test"])[0];
+    assert_eq!((&victim["verdict"], &victim["confirmed"]), (&json!("od-victim"), &json!(true)));
+    assert_eq!(victim["polluters"], json!([["com.acme.CheckoutTest#paysInDollars"]]));
+    let name = "com.acme.ReceiptTest.listsItemsInTheOrderOfTheMap";
+    let choice = &explained(folder.path(), &[name], &[":choices:test"])[0];
+    assert_eq!((&choice["verdict"], &choice["confirmed"]), (&json!("id"), &json!(true)));
+    assert_eq!(choice["choices"][0]["asks"], "java.util.HashMap$KeySet.iterator");
+    let command = choice["reproduce"][0].as_str().unwrap();
+    assert!(command.starts_with("gradle -I ") && command.contains(" --tests "), "{command}");
 }

@@ -1,14 +1,15 @@
-//! Our side of Java's test runners: JUnit 3, 4 and 5 in projects that Maven builds.
+//! Our side of Java's test runners: JUnit 3, 4 and 5 in projects that Maven or Gradle builds.
 //!
 //! The engine knows agents, orders and outcomes; this crate knows Java. It lets the project's own
-//! build tool build once and records how Surefire would have run the tests ([`Project`]), carries
-//! the agent as source and compiles it with the user's Java, has it collect the tests of a module
+//! build tool build once and records how it would have run the tests ([`Project`]), carries the
+//! agent as source and compiles it with the user's Java, has it collect the tests of a module
 //! ([`Module::prepare`]), says how to start it ([`Prepared::launch`]), and runs tests with plain
-//! Maven, without us in the process ([`Plain`]).
+//! Maven or Gradle, without us in the process ([`Plain`]).
 //!
 //! `docs/design/java.md` argues the decisions.
 
 mod agent;
+mod gradle;
 mod jdk;
 mod maven;
 mod module;
@@ -24,10 +25,11 @@ mod site;
 mod suite;
 
 pub use agent::AgentError;
+pub use gradle::Gradle;
 pub use jdk::Jdk;
 pub use maven::Maven;
 pub use module::{Limits, Module, PrepareError, Prepared};
 pub use nondex::{NonDex, NonDexError};
 pub use plain::{Plain, PlainEnding, PlainError, PlainRun, Said};
-pub use project::{LeftOut, Project, ProjectError, Surroundings};
+pub use project::{BuildTool, LeftOut, Project, ProjectError, Surroundings};
 pub use site::Site;

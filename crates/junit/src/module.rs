@@ -1,8 +1,8 @@
 //! How are the tests of one module run?
 //!
-//! A module is one thing that Surefire runs: a Maven module, or one of several executions in it.
-//! Its [`Plan`] is what the agent is told; it is written to a file with what was collected, and an
-//! agent that starts reads both.
+//! A module is one thing that Surefire runs, a Maven module or one of several executions in it, or
+//! one test task of Gradle. Its [`Plan`] is what the agent is told; it is written to a file with
+//! what was collected, and an agent that starts reads both.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,6 +16,7 @@ use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
 use unflake_engine::{AgentFiles, Interrupt, Launch, Start};
 
 use crate::agent::{MAIN, key};
+use crate::gradle::Task;
 use crate::jdk::Jdk;
 use crate::project::LeftOut;
 use crate::properties::{self, numbered};
@@ -27,14 +28,14 @@ const PLAN: &str = "plan.json";
 const COLLECTED: &str = "collected.json";
 const ARGUMENTS: &str = "java.args";
 
-/// One thing that Surefire runs.
+/// One thing that Surefire or Gradle runs.
 #[derive(Clone, Debug)]
 pub struct Module {
     /// Its folder within the project (`.` for the project's own).
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// What is different from what Surefire would do, for people.
+    /// What is different from what the build tool would do, for people.
     pub notes: Vec<String>,
     /// The order in which Surefire takes classes.
     pub(crate) run_order: String,
@@ -42,28 +43,30 @@ pub struct Module {
     pub(crate) surefire: String,
     /// Where Surefire writes what came of its tests.
     pub(crate) reports: PathBuf,
-    current_dir: PathBuf,
-    flags: Vec<String>,
-    env: Vec<(OsString, OsString)>,
-    class_path: Vec<String>,
-    plan: Plan,
-    java: OsString,
-    home: PathBuf,
+    /// The task by which Gradle runs it; the empty one under Maven.
+    pub(crate) task: Task,
+    pub(crate) current_dir: PathBuf,
+    pub(crate) flags: Vec<String>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) class_path: Vec<String>,
+    pub(crate) plan: Plan,
+    pub(crate) java: OsString,
+    pub(crate) home: PathBuf,
 }
 
 /// What the agent is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Plan {
-    rootdir: String,
-    classes: Vec<String>,
-    platform: bool,
-    properties: BTreeMap<String, String>,
-    configuration: BTreeMap<String, String>,
-    groups: Vec<String>,
-    excluded_groups: Vec<String>,
-    included_engines: Vec<String>,
-    excluded_engines: Vec<String>,
-    folders: Vec<String>,
+pub(crate) struct Plan {
+    pub(crate) rootdir: String,
+    pub(crate) classes: Vec<String>,
+    pub(crate) platform: bool,
+    pub(crate) properties: BTreeMap<String, String>,
+    pub(crate) configuration: BTreeMap<String, String>,
+    pub(crate) groups: Vec<String>,
+    pub(crate) excluded_groups: Vec<String>,
+    pub(crate) included_engines: Vec<String>,
+    pub(crate) excluded_engines: Vec<String>,
+    pub(crate) folders: Vec<String>,
 }
 
 /// How much, and how long.
@@ -115,11 +118,7 @@ impl Module {
         let Recorded { current_dir, flags, env, settings, properties } = recorded;
         let setting = |name: &str| settings.get(name).cloned().unwrap_or_default();
         let folder = properties.get("basedir").map_or_else(|| current_dir.clone(), PathBuf::from);
-        let name = match folder.strip_prefix(project) {
-            Ok(inner) if inner.as_os_str().is_empty() => ".".to_owned(),
-            Ok(inner) => inner.display().to_string(),
-            Err(_) => folder.display().to_string(),
-        };
+        let name = name_in(project, &folder);
         let provider = setting("providerConfiguration");
         let mut class_path = numbered(&settings, "classPathUrl.");
         class_path.extend(numbered(&settings, "surefireClassPathUrl."));
@@ -162,8 +161,9 @@ impl Module {
             run_order,
             surefire: version_of(&class_path, "surefire-api-"),
             reports: setting("reportsDirectory").into(),
+            task: Task::default(),
             current_dir,
-            flags: quick(flags),
+            flags: quick(flags).into_iter().chain(["-ea".to_owned()]).collect(),
             env,
             class_path,
             plan,
@@ -237,7 +237,7 @@ impl Module {
     /// What Java is given before the plan.
     fn start(&self) -> Vec<String> {
         let mut words = self.flags.clone();
-        words.extend(["-ea".to_owned(), "-cp".to_owned(), self.class_path.join(":")]);
+        words.extend(["-cp".to_owned(), self.class_path.join(":")]);
         words.push(MAIN.to_owned());
         words
     }
@@ -249,7 +249,7 @@ impl Module {
         words.iter().map(|word| java_word(word) + "\n").collect()
     }
 
-    /// The command that runs these tests in this order without Maven.
+    /// The command that runs these tests in this order without the build tool.
     pub(crate) fn launcher_command(&self, ids: &[&str]) -> String {
         let java = self.java.to_string_lossy();
         let file = format!("@{}", self.home.join(ARGUMENTS).display());
@@ -297,7 +297,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The names of all tests, in the order in which Surefire runs them.
+    /// The names of all tests, in the order in which the build tool runs them.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().map(|test| test.id.as_str())
     }
@@ -345,9 +345,18 @@ impl Prepared {
     }
 }
 
+/// What people call the module in a folder of a project.
+pub(crate) fn name_in(project: &Path, folder: &Path) -> String {
+    match folder.strip_prefix(project) {
+        Ok(inner) if inner.as_os_str().is_empty() => ".".to_owned(),
+        Ok(inner) => inner.display().to_string(),
+        Err(_) => folder.display().to_string(),
+    }
+}
+
 /// What the user's build gives Java, with what makes it start quickly where that does not clash.
 /// Coverage is not measured: outcomes do not depend on it.
-fn quick(mut flags: Vec<String>) -> Vec<String> {
+pub(crate) fn quick(mut flags: Vec<String>) -> Vec<String> {
     flags.retain(|flag| !(flag.starts_with("-javaagent:") && flag.contains("jacoco")));
     // What a crash leaves goes to us, not into the project.
     let always = ["-XX:-UsePerfData", "-XX:+ErrorFileToStderr", "-XX:-CreateCoredumpOnCrash"];

@@ -17,7 +17,10 @@ use unflake_engine::process::{CommandLine, Finished, FinishedWhy, run_to_end};
 use unflake_engine::{Choosing, Interrupt, Perturbing};
 
 use crate::agent::key;
-use crate::project::Project;
+use crate::gradle::Gradle;
+use crate::jdk::Jdk;
+use crate::maven::Maven;
+use crate::project::{BuildTool, Project};
 
 /// The version, and who fetches it.
 pub(crate) const VERSION: &str = "2.2.1";
@@ -26,6 +29,9 @@ const FETCH: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy
 const MAKER: &str = "nondex-instrumentation";
 const COMMON: &str = "nondex-common";
 const PATCH: &str = "patch.jar";
+/// The script that adds it to a build of Gradle's.
+pub(crate) const CHOICES: &str = "choices.gradle";
+const SCRIPT: &str = include_str!("gradle/choices.gradle");
 
 /// A download of two small files.
 const FETCH_TIME_MAX: Duration = Duration::from_mins(5);
@@ -50,8 +56,11 @@ pub struct NonDex {
 #[derive(Debug, thiserror::Error)]
 pub enum NonDexError {
     /// Its jars are not to be had.
-    #[error("NonDex {VERSION} cannot be fetched with Maven: {0}")]
+    #[error("NonDex {VERSION} cannot be fetched with the build tool: {0}")]
     Fetch(String),
+    /// It is made for one Java.
+    #[error("the modules run on several Javas")]
+    Several,
     /// It does not know this Java.
     #[error("NonDex {VERSION} cannot be used with Java {version}: {text}")]
     Refused {
@@ -75,15 +84,20 @@ impl NonDex {
         cache: &Path,
         interrupt: &Interrupt,
     ) -> Result<Self, NonDexError> {
-        let home = project.jdk.home.to_string_lossy();
-        let name = key([VERSION, project.jdk.version.as_str(), &home]);
-        let folder = cache.join("nondex").join(name);
+        let java = project.jdk.program("java");
+        if project.modules.iter().any(|module| module.java != java) {
+            return Err(NonDexError::Several);
+        }
+        let folder = folder(&project.jdk, cache);
         if !folder.exists() {
             let fail = |error| NonDexError::Folder(folder.clone(), error);
             let parent = cache.join("nondex");
             fs::create_dir_all(&parent).map_err(fail)?;
             let new = tempfile::tempdir_in(&parent).map_err(fail)?;
-            fetch(project, new.path(), interrupt)?;
+            match &project.tool {
+                BuildTool::Maven(maven) => fetch(maven, new.path(), interrupt)?,
+                BuildTool::Gradle(gradle) => take(gradle, new.path())?,
+            }
             make(project, new.path(), interrupt)?;
             // Whoever else has made the same at the same time has made the same.
             if let Err(error) = fs::rename(new.path(), &folder)
@@ -91,6 +105,11 @@ impl NonDex {
             {
                 return Err(fail(error));
             }
+        }
+        if let BuildTool::Gradle(gradle) = &project.tool {
+            let script = SCRIPT.replace("@patch@", PATCH).replace("@common@", &jar(COMMON));
+            let file = gradle.choices_script(&project.jdk);
+            fs::write(&file, script).map_err(|error| NonDexError::Folder(file, error))?;
         }
         Ok(Self { folder })
     }
@@ -119,12 +138,23 @@ pub(crate) fn nondex_seed(seed: u64) -> u64 {
     SEED.wrapping_add(seed.wrapping_mul(SEED_STEP)) & SEED_MAX
 }
 
+/// Where it is kept for a Java.
+pub(crate) fn folder(jdk: &Jdk, cache: &Path) -> PathBuf {
+    let home = jdk.home.to_string_lossy();
+    cache.join("nondex").join(key([VERSION, jdk.version.as_str(), &home]))
+}
+
+/// The names by which repositories know it.
+pub(crate) fn modules() -> Vec<String> {
+    [MAKER, COMMON].map(|artifact| format!("edu.illinois:{artifact}:{VERSION}@jar")).into()
+}
+
 fn jar(artifact: &str) -> String {
     format!("{artifact}-{VERSION}.jar")
 }
 
 /// Has Maven put the jars into a folder; offline first.
-fn fetch(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), NonDexError> {
+fn fetch(maven: &Maven, folder: &Path, interrupt: &Interrupt) -> Result<(), NonDexError> {
     for artifact in [MAKER, COMMON] {
         let mut said = String::new();
         for offline in [true, false] {
@@ -132,14 +162,13 @@ fn fetch(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), 
             into.push(folder);
             let mut words: Vec<OsString> = vec!["--quiet".into()];
             // Once would do; but a part that was asked for is only found among all of them.
-            words.extend((!is_part(&project.maven.options)).then(|| "--non-recursive".into()));
+            words.extend((!is_part(&maven.options)).then(|| "--non-recursive".into()));
             words.extend(offline.then(|| "--offline".into()));
             words.extend([FETCH.into(), into]);
             words.push(format!("-Dartifact=edu.illinois:{artifact}:{VERSION}").into());
-            let done = project
-                .maven
+            let done = maven
                 .call(words, FETCH_TIME_MAX, interrupt)
-                .map_err(|error| NonDexError::Start(project.maven.program.clone(), error))?;
+                .map_err(|error| NonDexError::Start(maven.program.clone(), error))?;
             said = complaint(&done);
             if folder.join(jar(artifact)).is_file() {
                 break;
@@ -148,6 +177,20 @@ fn fetch(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), 
         if !folder.join(jar(artifact)).is_file() {
             return Err(NonDexError::Fetch(said));
         }
+    }
+    Ok(())
+}
+
+/// Puts the jars into a folder that Gradle has fetched when it was asked.
+fn take(gradle: &Gradle, folder: &Path) -> Result<(), NonDexError> {
+    for artifact in [MAKER, COMMON] {
+        let jar = jar(artifact);
+        let Some(file) = gradle.choices.iter().find(|file| file.ends_with(&jar)) else {
+            let why = format!("`{jar}` is in none of the project's repositories");
+            return Err(NonDexError::Fetch(why));
+        };
+        let fail = |error| NonDexError::Folder(folder.to_owned(), error);
+        fs::copy(file, folder.join(jar)).map_err(fail)?;
     }
     Ok(())
 }

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use unflake_engine::process::FinishedWhy;
 use unflake_engine::{Interrupt, private_folder};
 
+use crate::maven::Maven;
 use crate::nondex::{VERSION, nondex_seed};
-use crate::plain::{Plain, PlainEnding, PlainError, Said, pattern, read_cases};
+use crate::plain::{By, Plain, PlainEnding, PlainError, Said, pattern, read_cases};
 use crate::report;
 use crate::shell;
 
@@ -26,14 +27,18 @@ impl Plain<'_> {
     /// The command that runs these tests with open choices made on purpose, to be pasted in the
     /// folder of the project.
     pub fn command_perturbed(&self, ids: &[&str], seed: u64) -> String {
-        let mut typed = self.project.maven.typed();
-        typed.extend(self.perturbed_words(ids, seed));
+        let maven = match self.by() {
+            By::Maven(maven) => maven,
+            By::Gradle(gradle) => return gradle.command_perturbed(ids, seed),
+        };
+        let mut typed = maven.typed();
+        typed.extend(self.perturbed_words(maven, ids, seed));
         shell::line(typed.iter().map(String::as_str))
     }
 
-    fn perturbed_words(&self, ids: &[&str], seed: u64) -> Vec<String> {
+    fn perturbed_words(&self, maven: &Maven, ids: &[&str], seed: u64) -> Vec<String> {
         let mut words = vec![format!("edu.illinois:nondex-maven-plugin:{VERSION}:nondex")];
-        words.extend(self.place());
+        words.extend(self.place(maven));
         // It asks Surefire in every module that is built, also in those without tests.
         let without = ["-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false"];
         words.extend(without.map(str::to_owned).into_iter().filter(|_| !self.has_neighbours()));
@@ -50,14 +55,17 @@ impl Plain<'_> {
         seed: u64,
         interrupt: &Interrupt,
     ) -> Result<(Vec<Said>, PlainEnding), PlainError> {
+        let maven = match self.by() {
+            By::Maven(maven) => maven,
+            By::Gradle(gradle) => return gradle.run_perturbed(ids, seed, interrupt),
+        };
         let folder = private_folder().map_err(PlainError::Folder)?;
         let log = folder.path().join("log");
         let home = self.prepared.module.folder.join(FOLDER);
         let was_there = home.exists();
         let before = runs_in(&home).map_err(PlainError::Folder)?;
         let mut words: Vec<OsString> = vec!["--log-file".into(), log.into()];
-        words.extend(self.perturbed_words(ids, seed).into_iter().map(OsString::from));
-        let maven = &self.project.maven;
+        words.extend(self.perturbed_words(maven, ids, seed).into_iter().map(OsString::from));
         let finished = maven
             .call(words, self.time_max, interrupt)
             .map_err(|source| PlainError::Start { program: maven.program.clone(), source })?;

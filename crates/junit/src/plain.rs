@@ -11,6 +11,8 @@
 //! our own launcher.
 //!
 //! The reports are read where Surefire writes them, in the build folder; it cannot be told another.
+//!
+//! What Gradle can be told is in [`GradlePlain`]; here it is chosen which of the two is asked.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,8 +25,10 @@ use unflake_engine::process::{Exit, Finished, FinishedWhy, run_to_end};
 use unflake_engine::{Interrupt, private_folder};
 use unflake_model::{Outcome, OutcomeKind};
 
+use crate::gradle::GradlePlain;
+use crate::maven::Maven;
 use crate::module::Prepared;
-use crate::project::Project;
+use crate::project::{BuildTool, Project};
 use crate::report::{self, Case};
 use crate::shell;
 
@@ -42,6 +46,12 @@ pub struct Plain<'a> {
     pub prepared: &'a Prepared,
     /// How long it may take.
     pub time_max: Duration,
+}
+
+/// Who runs the tests of a module.
+pub(crate) enum By<'a> {
+    Maven(&'a Maven),
+    Gradle(GradlePlain<'a>),
 }
 
 /// What came of a plain run.
@@ -95,6 +105,9 @@ pub enum PlainError {
         #[source]
         source: io::Error,
     },
+    /// The build tool cannot run these tests.
+    #[error("the build tool is too old to run these tests by itself")]
+    NotRun,
     /// A report cannot be read.
     #[error("cannot read the reports of Surefire")]
     Folder(#[source] io::Error),
@@ -111,6 +124,10 @@ pub enum PlainError {
 impl Plain<'_> {
     /// Runs what the agent collected, as the user would run it.
     pub fn run_suite(&self, interrupt: &Interrupt) -> Result<PlainRun, PlainError> {
+        let maven = match self.by() {
+            By::Maven(maven) => maven,
+            By::Gradle(gradle) => return gradle.run_suite(interrupt),
+        };
         let ids: Vec<&str> = self.prepared.ids().collect();
         let mut words = Vec::new();
         if self.has_neighbours() {
@@ -119,16 +136,19 @@ impl Plain<'_> {
             classes.dedup();
             words.push(format!("-Dtest={}", classes.join(",")));
         }
-        self.run(&ids, words, interrupt)
+        self.run(maven, &ids, words, interrupt)
     }
 
-    /// Runs these tests in this order; `None` if Surefire cannot be told to.
+    /// Runs these tests in this order; `None` if the build tool cannot be told to.
     pub fn run_order(
         &self,
         ids: &[&str],
         interrupt: &Interrupt,
     ) -> Option<Result<PlainRun, PlainError>> {
-        Some(self.run(ids, self.expressed(ids)?, interrupt))
+        match self.by() {
+            By::Maven(maven) => Some(self.run(maven, ids, self.expressed(ids)?, interrupt)),
+            By::Gradle(gradle) => gradle.run_order(ids, interrupt),
+        }
     }
 
     /// Runs these tests in this order, of which one may come twice, with our own launcher, in a
@@ -151,19 +171,39 @@ impl Plain<'_> {
 
     /// The command that runs these tests in this order, to be pasted in the folder of the project.
     pub fn command(&self, ids: &[&str]) -> String {
-        let Some(words) = self.expressed(ids) else {
-            return self.prepared.module.launcher_command(ids);
+        let command = match self.by() {
+            By::Maven(maven) => self.maven_command(maven, ids),
+            By::Gradle(gradle) => gradle.command(ids),
         };
-        let mut typed = self.project.maven.typed();
-        typed.push("test".to_owned());
-        typed.extend(self.place());
-        typed.extend(words);
-        shell::line(typed.iter().map(String::as_str))
+        command.unwrap_or_else(|| self.prepared.module.launcher_command(ids))
     }
 
-    /// Whether Surefire can be told to run these tests in this order.
+    fn maven_command(&self, maven: &Maven, ids: &[&str]) -> Option<String> {
+        let words = self.expressed(ids)?;
+        let mut typed = maven.typed();
+        typed.push("test".to_owned());
+        typed.extend(self.place(maven));
+        typed.extend(words);
+        Some(shell::line(typed.iter().map(String::as_str)))
+    }
+
+    /// Whether the build tool can be told to run these tests in this order.
     pub fn can_express(&self, ids: &[&str]) -> bool {
-        self.expressed(ids).is_some()
+        match self.by() {
+            By::Maven(_) => self.expressed(ids).is_some(),
+            By::Gradle(gradle) => gradle.is_order(ids),
+        }
+    }
+
+    /// Who runs these tests.
+    pub(crate) fn by(&self) -> By<'_> {
+        match &self.project.tool {
+            BuildTool::Maven(maven) => By::Maven(maven),
+            BuildTool::Gradle(gradle) => {
+                let Self { project, prepared, time_max } = *self;
+                By::Gradle(GradlePlain { project, gradle, prepared, time_max })
+            }
+        }
     }
 
     fn expressed(&self, ids: &[&str]) -> Option<Vec<String>> {
@@ -183,14 +223,14 @@ impl Plain<'_> {
     }
 
     /// Which module, and with what it needs.
-    pub(crate) fn place(&self) -> Vec<String> {
+    pub(crate) fn place(&self, maven: &Maven) -> Vec<String> {
         if !self.has_neighbours() {
             return Vec::new();
         }
         let folder = &self.prepared.module.folder;
-        let inner = folder.strip_prefix(&self.project.maven.folder).unwrap_or(folder);
+        let inner = folder.strip_prefix(&maven.folder).unwrap_or(folder);
         let inner = if inner.as_os_str().is_empty() { ".".into() } else { inner.to_string_lossy() };
-        let options = &self.project.maven.options;
+        let options = &maven.options;
         let is_named = options.windows(2).any(|pair| pair[0] == "-pl" && pair[1] == *inner);
         let mut words = if is_named { Vec::new() } else { vec!["-pl", &*inner] };
         words.extend(Some("-am").filter(|word| !options.iter().any(|option| option == word)));
@@ -201,6 +241,7 @@ impl Plain<'_> {
 
     fn run(
         &self,
+        maven: &Maven,
         ids: &[&str],
         words: Vec<String>,
         interrupt: &Interrupt,
@@ -211,8 +252,7 @@ impl Plain<'_> {
         let mut arguments: Vec<OsString> =
             ["--offline", "-Dmaven.test.failure.ignore=true", "test"].map(OsString::from).into();
         arguments.extend(["--log-file".into(), log.clone().into()]);
-        arguments.extend(self.place().into_iter().chain(words).map(OsString::from));
-        let maven = &self.project.maven;
+        arguments.extend(self.place(maven).into_iter().chain(words).map(OsString::from));
         let finished = maven
             .call(arguments, self.time_max, interrupt)
             .map_err(|source| PlainError::Start { program: maven.program.clone(), source })?;
@@ -286,7 +326,7 @@ pub(crate) fn read_cases(folder: &Path) -> Result<Vec<Case>, PlainError> {
     Ok(cases)
 }
 
-fn ending(finished: &Finished, is_reported: bool) -> PlainEnding {
+pub(crate) fn ending(finished: &Finished, is_reported: bool) -> PlainEnding {
     match finished.why {
         FinishedWhy::TimedOut => PlainEnding::TimedOut,
         FinishedWhy::Interrupted => PlainEnding::Interrupted,

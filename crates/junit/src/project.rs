@@ -1,8 +1,8 @@
 //! What is there to run in a folder?
 //!
-//! One build by the project's own build tool, in which Surefire is recorded ([`Recorder`]). After
-//! that the build tool is not needed any more. A module that does not compile is left out and
-//! named; the others go on.
+//! One build by the project's own build tool, in which Surefire is recorded ([`Recorder`]) or
+//! Gradle is asked ([`gradle::ask`]). After that the build tool is not needed any more. A module
+//! that does not compile is left out and named; the others go on.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,6 +14,7 @@ use unflake_engine::process::FinishedWhy;
 use unflake_engine::{Interrupt, private_folder};
 
 use crate::agent::{self, AgentError};
+use crate::gradle::{self, Gradle};
 use crate::jdk::{Jdk, OLDEST};
 use crate::maven::{self, Maven};
 use crate::module::Module;
@@ -23,9 +24,6 @@ use crate::recording::{Recorded, Recorder};
 const VERSION_TIME_MAX: Duration = Duration::from_mins(5);
 /// How much of a log is shown.
 const LOG_LINES_MAX: usize = 30;
-/// The files by which Gradle's projects are known.
-const GRADLE: [&str; 4] =
-    ["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
 
 /// Where to look, and with what.
 #[derive(Clone, Debug)]
@@ -44,13 +42,24 @@ pub struct Surroundings {
 #[derive(Clone, Debug)]
 pub struct Project {
     /// Its build tool.
-    pub maven: Maven,
-    /// The Java it is built and run with.
+    pub tool: BuildTool,
+    /// The Java that its tests run on, those of its first module if they differ.
     pub jdk: Jdk,
     /// Those with tests, in the order in which they are built.
     pub modules: Vec<Module>,
     /// Those that could not be built.
     pub left_out: Vec<LeftOut>,
+    /// What else is to be said about the build, for people.
+    pub notes: Vec<String>,
+}
+
+/// Who builds a project.
+#[derive(Clone, Debug)]
+pub enum BuildTool {
+    /// Where there is a `pom.xml`.
+    Maven(Maven),
+    /// Where there is a `build.gradle` or `settings.gradle`, or one of them in Kotlin.
+    Gradle(Gradle),
 }
 
 /// A module that cannot be run.
@@ -66,11 +75,8 @@ pub struct LeftOut {
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
     /// Neither a `pom.xml` nor anything else we know.
-    #[error("no `pom.xml` in `{}`", .0.display())]
+    #[error("no `pom.xml` and no `build.gradle` in `{}`", .0.display())]
     NoBuild(PathBuf),
-    /// A Gradle project.
-    #[error("`{}` is a Gradle project, which is not supported yet", .0.display())]
-    Gradle(PathBuf),
     /// Maven could not be started.
     #[error("cannot run `{}`", .program.display())]
     NoMaven {
@@ -80,6 +86,18 @@ pub enum ProjectError {
         #[source]
         source: io::Error,
     },
+    /// Gradle could not be started.
+    #[error("cannot run `{}`", .program.display())]
+    NoGradle {
+        /// What was tried.
+        program: OsString,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Gradle gave up before it looked at the project.
+    #[error("Gradle cannot build the project: {0}")]
+    NoAnswer(String),
     /// Maven does not say with which Java it runs.
     #[error("Maven does not find a Java: {text}")]
     NoJava {
@@ -122,7 +140,8 @@ impl ProjectError {
             Self::NoJava { .. } | Self::NoCompiler(_) | Self::OldJava(_) => {
                 Some("install a Java development kit and let JAVA_HOME name it")
             }
-            Self::NoTests { .. } => Some("does `mvn test` find any?"),
+            Self::NoGradle { .. } => Some("install Gradle, or put its wrapper `gradlew` there"),
+            Self::NoTests { .. } => Some("does `mvn test` or `gradle test` find any?"),
             _ => None,
         }
     }
@@ -132,34 +151,97 @@ impl Project {
     /// Builds the project in this folder, and finds out how its tests are run.
     pub fn find(around: &Surroundings, interrupt: &Interrupt) -> Result<Self, ProjectError> {
         let folder = around.folder.canonicalize().map_err(ProjectError::Folder)?;
-        if !folder.join("pom.xml").is_file() {
-            let is_gradle = GRADLE.iter().any(|name| folder.join(name).is_file());
-            let kind = if is_gradle { ProjectError::Gradle } else { ProjectError::NoBuild };
-            return Err(kind(folder));
+        if folder.join("pom.xml").is_file() {
+            Self::of_maven(&folder, around, interrupt)
+        } else if gradle::is_project(&folder) {
+            Self::of_gradle(&folder, around, interrupt)
+        } else {
+            Err(ProjectError::NoBuild(folder))
         }
-        let maven = Maven::of(&folder, &around.options);
+    }
+
+    fn of_maven(
+        folder: &Path,
+        around: &Surroundings,
+        interrupt: &Interrupt,
+    ) -> Result<Self, ProjectError> {
+        let maven = Maven::of(folder, &around.options);
         let jdk = java_of(&maven, interrupt)?;
         let (recorded, log) = record(&maven, &jdk, around, interrupt)?;
         let broken = maven::broken_modules(&log).into_iter();
-        let mut left_out: Vec<LeftOut> =
-            broken.map(|(module, why)| LeftOut { module, why }).collect();
-        let mut modules: Vec<Module> = Vec::new();
+        let mut found = Found::default();
+        found.left_out.extend(broken.map(|(module, why)| LeftOut { module, why }));
         for recorded in recorded {
-            match Module::new(&folder, recorded) {
-                Ok(module) if modules.iter().any(|known| known.is_same(&module)) => (),
-                Ok(mut module) => {
-                    let path = module.class_path();
-                    let agent = agent::classes(&jdk, path, &around.cache, interrupt)?;
-                    module.settle(&jdk, &agent, &around.cache, &modules);
-                    modules.push(module);
-                }
-                Err(without) => left_out.push(without),
+            let module = Module::new(folder, recorded).map(|module| (jdk.clone(), module));
+            found.add(module, around, interrupt)?;
+        }
+        found.project(BuildTool::Maven(maven), jdk, &log)
+    }
+
+    fn of_gradle(
+        folder: &Path,
+        around: &Surroundings,
+        interrupt: &Interrupt,
+    ) -> Result<Self, ProjectError> {
+        let program = "gradle".into();
+        let (mut gradle, note) = Gradle::of(folder, around, interrupt)
+            .map_err(|source| ProjectError::NoGradle { program, source })?;
+        let answer = gradle::ask(&mut gradle, around, interrupt)?;
+        let build = &answer.build;
+        let mut jdk = Jdk { home: build.home.clone(), version: build.version.clone() };
+        let mut found = Found { left_out: answer.left_out, ..Found::default() };
+        for asked in answer.tasks {
+            let module = gradle::module(folder, build, asked).and_then(|(jdk, module)| {
+                let refused = |error: ProjectError| LeftOut {
+                    module: module.name.clone(),
+                    why: error.to_string(),
+                };
+                Ok((usable(jdk).map_err(refused)?, module))
+            });
+            if let (Ok((of_tests, _)), true) = (&module, found.modules.is_empty()) {
+                jdk = of_tests.clone();
             }
+            found.add(module, around, interrupt)?;
         }
+        let project = found.project(BuildTool::Gradle(gradle), jdk, &answer.log)?;
+        Ok(Self { notes: note.into_iter().collect(), ..project })
+    }
+}
+
+/// Modules that can be run, and those that cannot.
+#[derive(Default)]
+struct Found {
+    modules: Vec<Module>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Found {
+    /// Another one, with the Java that runs it.
+    fn add(
+        &mut self,
+        module: Result<(Jdk, Module), LeftOut>,
+        around: &Surroundings,
+        interrupt: &Interrupt,
+    ) -> Result<(), ProjectError> {
+        match module {
+            Ok((_, module)) if self.modules.iter().any(|known| known.is_same(&module)) => (),
+            Ok((jdk, mut module)) => {
+                let path = module.class_path();
+                let agent = agent::classes(&jdk, path, &around.cache, interrupt)?;
+                module.settle(&jdk, &agent, &around.cache, &self.modules);
+                self.modules.push(module);
+            }
+            Err(without) => self.left_out.push(without),
+        }
+        Ok(())
+    }
+
+    fn project(self, tool: BuildTool, jdk: Jdk, log: &str) -> Result<Project, ProjectError> {
+        let Self { modules, left_out } = self;
         if modules.is_empty() {
-            return Err(ProjectError::NoTests { left_out, log: end_of(&log) });
+            return Err(ProjectError::NoTests { left_out, log: end_of(log) });
         }
-        Ok(Self { maven, jdk, modules, left_out })
+        Ok(Project { tool, jdk, modules, left_out, notes: Vec::new() })
     }
 }
 
@@ -171,6 +253,11 @@ fn java_of(maven: &Maven, interrupt: &Interrupt) -> Result<Jdk, ProjectError> {
         let text = (said.stdout + &said.stderr).trim().to_owned();
         return Err(ProjectError::NoJava { text });
     };
+    usable(jdk)
+}
+
+/// A Java that the agent can be compiled with and run on.
+fn usable(jdk: Jdk) -> Result<Jdk, ProjectError> {
     if !jdk.has("javac") {
         return Err(ProjectError::NoCompiler(jdk.home));
     }

@@ -47,7 +47,8 @@ done
 "#;
 
 /// What belongs to the shell or to us, not to the build.
-const NOT_THE_BUILDS: [&str; 6] = ["_", "PWD", "OLDPWD", "SHLVL", "TMPDIR", "MAVEN_CMD_LINE_ARGS"];
+pub(crate) const NOT_THE_BUILDS: [&str; 6] =
+    ["_", "PWD", "OLDPWD", "SHLVL", "TMPDIR", "MAVEN_CMD_LINE_ARGS"];
 
 /// What Surefire was about to start.
 #[derive(Clone, Debug)]

@@ -15,16 +15,16 @@ use unflake_model::{Outcome, Phase};
 
 use crate::plain::Said;
 
-const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
+pub(crate) const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
 const NOT_RUN: Said = Said { outcome: Outcome::NotRun, text: String::new() };
 
 /// One `testcase`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
-    class: String,
-    name: String,
-    outcome: Outcome,
-    text: String,
+    pub(crate) class: String,
+    pub(crate) name: String,
+    pub(crate) outcome: Outcome,
+    pub(crate) text: String,
 }
 
 /// Why a file is no report.
@@ -138,6 +138,15 @@ pub(crate) fn assign(ids: &[&str], cases: &[Case]) -> (Vec<Said>, bool, Vec<Stri
     let around = cases.iter().filter(|case| case.name.is_empty() || case.name == case.class);
     around.for_each(|case| blame(ids, &mut said, case));
     (said, is_in_order, strangers)
+}
+
+/// Whether all that was said came in this order, also from one class to the next.
+pub(crate) fn is_in_order(ids: &[&str], cases: &[Case]) -> bool {
+    let place = |case: &Case| {
+        let names = address(case);
+        ids.iter().position(|id| names.iter().any(|name| name == id))
+    };
+    cases.iter().filter_map(place).is_sorted()
 }
 
 /// Something around the tests of a class: it is the last one's fault, or, if none ran, that of all.

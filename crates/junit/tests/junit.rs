@@ -1,4 +1,4 @@
-//! Real projects, a real Maven, a real Java, the real agent.
+//! Real projects, a real Maven, a real Gradle, a real Java, the real agent.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,6 +6,7 @@
 )]
 
 mod common;
+mod gradle;
 mod state;
 
 use std::time::Duration;
@@ -17,10 +18,10 @@ use unflake_engine::{Ending, Interrupt};
 use unflake_junit::{PlainEnding, Project, ProjectError};
 use unflake_model::{Order, Outcome, OutcomeKind, Phase, Repetition};
 
-const PASSED: Outcome = Outcome::Passed;
+pub(crate) const PASSED: Outcome = Outcome::Passed;
 const SKIPPED: Outcome = Outcome::Skipped;
 const NOT_RUN: Outcome = Outcome::NotRun;
-const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
+pub(crate) const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
 
 #[test]
 fn every_module_with_tests_is_found_and_one_that_does_not_compile_is_named() {
@@ -188,7 +189,7 @@ fn the_command_that_is_shown_shows_it() {
     assert!(output.contains("passed  com.acme.FixedOrderTest#a"), "{output}");
 }
 
-fn paste(command: &str) -> (Option<i32>, String) {
+pub(crate) fn paste(command: &str) -> (Option<i32>, String) {
     let line = unflake_engine::process::CommandLine {
         program: "sh".into(),
         arguments: vec!["-c".into(), command.into()],
@@ -205,6 +206,4 @@ fn a_folder_without_a_build_or_without_tests_says_so() {
     let around = surroundings(folder.path(), folder.path());
     let error = |around| Project::find(around, &Interrupt::default()).unwrap_err();
     assert!(matches!(error(&around), ProjectError::NoBuild(_)));
-    std::fs::write(folder.path().join("build.gradle.kts"), "").unwrap();
-    assert!(matches!(error(&around), ProjectError::Gradle(_)));
 }

@@ -1,4 +1,5 @@
-//! The projects in `tests/projects`, copied to a temporary folder and built with a real Maven.
+//! The projects in `tests/projects`, copied to a temporary folder and built with a real Maven or a
+//! real Gradle.
 
 use std::fs;
 use std::path::Path;
@@ -35,6 +36,26 @@ pub(crate) fn shop() -> &'static Built {
         let around = surroundings(&home, folder.path());
         let project = Project::find(&around, &Interrupt::default()).unwrap_or_else(|error| {
             panic!("these tests need a JDK (16 or newer) and Maven on the path: {error:?}")
+        });
+        Built { _folder: folder, project }
+    })
+}
+
+/// The same sources, built by Gradle: once for all tests.
+pub(crate) fn market() -> &'static Built {
+    static MARKET: OnceLock<Built> = OnceLock::new();
+    MARKET.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("market");
+        let projects = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects");
+        copy(&projects.join("shop-gradle"), &home);
+        for module in ["core", "old", "new", "broken"] {
+            copy(&projects.join("shop").join(module).join("src"), &home.join(module).join("src"));
+        }
+        copy(&projects.join("choices/src"), &home.join("choices/src"));
+        let around = surroundings(&home, folder.path());
+        let project = Project::find(&around, &Interrupt::default()).unwrap_or_else(|error| {
+            panic!("these tests need a JDK (16 or newer) and Gradle on the path: {error:?}")
         });
         Built { _folder: folder, project }
     })
