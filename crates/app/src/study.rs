@@ -1,14 +1,17 @@
 //! Looking into a project: all of its tests (`detect`), or one of them (`why`).
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use unflake_calls::Set;
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
-use unflake_detect::reruns::schedule::Terms;
+use unflake_detect::reruns::schedule::{Exposure, Terms};
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
-use unflake_model::{Budget, Suite, TestId, TestIndex};
+use unflake_model::{Budget, RootCause, Suite, TestId, TestIndex};
 use unflake_report::{Ended, NotCollected, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
@@ -22,6 +25,7 @@ use crate::drive::Finish;
 use crate::history::similar;
 use crate::logbook::{Logbook, Progress};
 use crate::record::Recorder;
+use crate::trace::{Traced, trace_in};
 use crate::tried::Trial;
 use crate::world::{EngineWorld, Stopped, WorldError};
 
@@ -169,7 +173,15 @@ fn study_in(
     if comparison == Comparison::First {
         progress.stage("running the tests as they are, with isolation and without");
     }
-    let setting = Setting { comparison, ..request.setting(project, limits, &collected) };
+    let traced = match (&request.question, project.characteristic()) {
+        (Question::Reruns(_), Some(set)) => Some((trace_in(world.engine(), progress)?, set)),
+        _ => None,
+    };
+    let setting = Setting {
+        comparison,
+        traced: traced.as_ref().map(|(traced, _)| traced),
+        ..request.setting(project, limits, &collected)
+    };
     let beginning = setting.begin(&mut world, runner);
     let beginning = beginning
         .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
@@ -183,11 +195,15 @@ fn study_in(
 
     progress.stage("looking for flaky tests");
     let mut logbook = Logbook::new(&suite, recorder, progress);
+    let is_rerun = matches!(request.question, Question::Reruns(_));
+    logbook.tells = is_rerun.then(|| Rc::clone(&suite));
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
     let n_perturbed = project.n_perturbed();
-    let analysis = Analysis { request, budget, comparison, suite: &suite, target, n_perturbed };
+    let exposed = traced.map(|(traced, set)| exposed(&traced, &set)).unwrap_or_default();
+    let analysis =
+        Analysis { request, budget, comparison, suite: &suite, target, n_perturbed, exposed };
     let (found, finish) = analysis.run(&mut world, &mut recall, &mut logbook);
     let seen = logbook.seen(&suite);
     let Logbook { records, standing, mut recorder, .. } = logbook;
@@ -197,7 +213,10 @@ fn study_in(
     let ended = how_it_ended(finish, found.ended, is_late);
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
+    let origin = Origin {
+        hash_seed: project.call().hash_seed,
+        ..Origin::new(&collected.runner, request.seed, &request.command, recorder.name())
+    };
     let trial = Trial { suite: &suite, found: &found, records: &records, seen, runner };
     let (exhibits, not_tried) = trial.exhibits(&mut world, &collected, &origin);
     warnings.extend(not_tried);
@@ -225,6 +244,16 @@ fn study_in(
     recorder.finish(&study);
     study.warnings.extend(recorder.take_trouble());
     Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
+}
+
+/// What each test that was traced is exposed to: the first of its causes by name.
+fn exposed(traced: &Traced, set: &Set) -> BTreeMap<TestIndex, Exposure> {
+    let first = |(test, found): (TestIndex, Vec<unflake_calls::Exposure<'_>>)| {
+        let cause = found.first().map(|it| it.cause.map_or("unknown", RootCause::slug));
+        let exposure = cause.map_or(Exposure::Nothing, |cause| Exposure::Cause(cause.to_owned()));
+        (test, exposure)
+    };
+    traced.exposures(set).into_iter().map(first).collect()
 }
 
 pub(crate) fn how_it_ended(
@@ -261,7 +290,8 @@ impl Request {
     ) -> Setting<'a> {
         let question = self.in_full();
         let (keep, comparison) = (self.keep.as_ref(), Comparison::First);
-        Setting { keep, comparison, question, seed: self.seed, project, limits, collected }
+        let (seed, traced) = (self.seed, None);
+        Setting { keep, comparison, question, seed, project, limits, collected, traced }
     }
 
     /// The question with everything that changes the answer.
