@@ -9,7 +9,8 @@ up. Both are run in turn, with other seeds. Seconds are wall time from the start
 with start and collection; `-` is not found in time. The ratio is of the medians, a run that did not
 find it counting as the whole time.
 
-`--flake-finder` runs each test so often, one test after the other, in one process.
+`--flake-finder` runs each test so often, one test after the other, in one process; where that ends
+without the test having done both, it is started again.
 """
 
 import argparse
@@ -72,40 +73,51 @@ def flake_finder(args: Any) -> Optional[float]:
     command = [args.python, "-u", "-m", "pytest", "-v", "-p", "no:cacheprovider", "--color=no"]
     command += ["--flake-finder", f"--flake-runs={args.flake_runs}", *args.paths]
     name = re.escape(args.test.rstrip("]"))
-    said = re.compile(rf"^{name}[\[-]\S* (PASSED|FAILED|ERROR)")
+    said = re.compile(rf"^{name}([\[-]\S*)? (PASSED|FAILED|ERROR)")
     seen = set()
 
     def is_done(line: str) -> bool:
         match = said.match(line)
-        seen.update([match.group(1) == "PASSED"] if match else [])
+        seen.update([match.group(2) == "PASSED"] if match else [])
         return len(seen) == 2
 
     return until(command, args, is_done)
 
 
 def until(command: List[str], args: Any, is_done: Callable[[str], bool]) -> Optional[float]:
-    """Seconds until the program has said it."""
+    """Seconds until the program has said it; started again if it ends before."""
     begun = time.monotonic()
+    while time.monotonic() - begun < args.time:
+        left = args.time - (time.monotonic() - begun)
+        if once(command, args.folder, is_done, left):
+            return time.monotonic() - begun
+    return None
+
+
+def once(
+    command: List[str], folder: pathlib.Path, is_done: Callable[[str], bool], at_most: float
+) -> bool:
+    """Whether the program has said it; it is stopped then."""
     process = subprocess.Popen(
         command,
-        cwd=args.folder,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     )
-    watch = threading.Timer(args.time, process.terminate)
+    watch = threading.Timer(at_most, process.terminate)
     watch.start()
-    took = None
+    is_said = False
     assert process.stdout is not None
     for line in process.stdout:
-        if took is None and is_done(line.rstrip()):
-            took = time.monotonic() - begun
+        if not is_said and is_done(line.rstrip()):
+            is_said = True
             process.terminate()
     process.wait()
     watch.cancel()
-    return took
+    return is_said
 
 
 if __name__ == "__main__":
