@@ -108,10 +108,13 @@ pub struct Culprit {
 impl Culprit {
     /// What decides, as far as was seen.
     pub fn decides(&self) -> Decides {
-        match (self.under_seed.is_mixed(), self.with.is_mixed()) {
+        // Under this seed it always ends the same; under how many others does it, too?
+        let is_failing = 0 < self.under_seed.failures;
+        let n_same = if is_failing { self.with.failures } else { self.with.passes() };
+        match (self.under_seed.is_mixed(), n_same == self.with.attempts) {
             (true, _) => Decides::Chance,
-            (false, true) => Decides::Seed,
-            (false, false) => Decides::Nothing,
+            (false, true) => Decides::Nothing,
+            (false, false) => Decides::Seed,
         }
     }
 

@@ -231,6 +231,7 @@ fn a_quick_factor_is_found_at_a_quarter_of_the_wanted_rate() {
     let named = |seed| {
         let (shaken, _) = World { rules: rules.clone(), quick, ..quiet(seed) }.shaken(2, usual());
         let named: Vec<Factors> = shaken.culprits.iter().map(|it| it.factors).collect();
+        assert!(shaken.culprits.iter().all(|it| it.decides() == Decides::Seed), "{seed}");
         assert!(named.iter().all(|it| *it == set(&[Factor::Random])), "{seed}: {named:?}");
         named.len()
     };
