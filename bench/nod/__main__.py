@@ -1,10 +1,10 @@
 """How long until a known flaky test is seen to flake: `unflake detect --reruns` beside plain pytest.
 
-    python3 bench/nod FOLDER PYTHON TEST [--repeat 3] [--flake-runs 50] [--time 60] [-- PATHS]
+    python3 bench/nod FOLDER PYTHON TEST [--repeat 3] [--flake-runs 50] [--time 60] [--paths …]
 
 FOLDER is a project that is ready to be tested by PYTHON, which has pytest and pytest-flakefinder;
 TEST is the known test as pytest names it, from FOLDER. Neither tool is told of TEST: both look at
-all tests (or at PATHS). Each is stopped when TEST was seen to pass and to fail, or when the time is
+all tests (or at those of some paths). Each is stopped when TEST was seen to pass and to fail, or when the time is
 up. Both are run in turn, with other seeds. Seconds are wall time from the start of the command,
 with start and collection; `-` is not found in time. The ratio is of the medians, a run that did not
 find it counting as the whole time.
@@ -53,7 +53,7 @@ def parse_args() -> Any:
     parser.add_argument("--flake-runs", type=int, default=50, help="its own default")
     parser.add_argument("--time", type=float, default=60, help="seconds for each run")
     parser.add_argument("--unflake", default=str(ROOT / "target" / "release" / "unflake"))
-    parser.add_argument("paths", nargs="*")
+    parser.add_argument("--paths", nargs="*", default=[], help="only these files")
     return parser.parse_args()
 
 
