@@ -20,7 +20,7 @@ use crate::analysis::{Analysis, Found};
 use crate::baseline::refused;
 use crate::begin::{Beginning, Comparison, Keep, Setting, Unfinished};
 use crate::causes::with_causes;
-use crate::cold;
+use crate::cold::{self, PlainRunner};
 use crate::drive::Finish;
 use crate::history::similar;
 use crate::logbook::{Logbook, Progress};
@@ -170,33 +170,21 @@ fn study_in(
     let runner = &*runner;
     let mut world = EngineWorld::new(engine, limits.jobs);
 
-    if comparison == Comparison::First {
-        progress.stage("running the tests as they are, with isolation and without");
-    }
-    let traced = match (&request.question, project.characteristic()) {
-        (Question::Reruns(_), Some(set)) => Some((trace_in(world.engine(), progress)?, set)),
+    let traced = match request.question {
+        Question::Reruns(_) => trace_if_possible(project, &mut world, progress)?,
         _ => None,
     };
-    let setting = Setting {
-        comparison,
-        traced: traced.as_ref().map(|(traced, _)| traced),
-        ..request.setting(project, limits, &collected)
-    };
-    let beginning = setting.begin(&mut world, runner);
-    let beginning = beginning
-        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    let mut setting = request.setting(project, limits, &collected);
+    (setting.comparison, setting.traced) = (comparison, traced.as_ref().map(|it| &it.0));
+    let beginning = begin(&setting, &mut world, runner, progress)?;
     warnings.extend(beginning.warnings);
     let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
-    if let Some(name) = recorder.name().filter(|_| 0 < n_recalled) {
-        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
-    }
     // What was paid for earlier is not paid for again.
     let budget = request.budget.raised_by(recall.cost());
 
     progress.stage("looking for flaky tests");
     let mut logbook = Logbook::new(&suite, recorder, progress);
-    let is_rerun = matches!(request.question, Question::Reruns(_));
-    logbook.tells = is_rerun.then(|| Rc::clone(&suite));
+    logbook.tells = traced.is_some().then(|| Rc::clone(&suite));
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
@@ -213,10 +201,9 @@ fn study_in(
     let ended = how_it_ended(finish, found.ended, is_late);
     progress.stage("trying what was found with the plain runner, and naming the state behind it");
     let found = Found { ended, ..on_record(found, &recorder) };
-    let origin = Origin {
-        hash_seed: project.call().hash_seed,
-        ..Origin::new(&collected.runner, request.seed, &request.command, recorder.name())
-    };
+    let mut origin =
+        Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
+    origin.hash_seed = project.call().hash_seed;
     let trial = Trial { suite: &suite, found: &found, records: &records, seen, runner };
     let (exhibits, not_tried) = trial.exhibits(&mut world, &collected, &origin);
     warnings.extend(not_tried);
@@ -244,6 +231,36 @@ fn study_in(
     recorder.finish(&study);
     study.warnings.extend(recorder.take_trouble());
     Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
+}
+
+/// Begins, and says so.
+fn begin(
+    setting: &Setting<'_>,
+    world: &mut EngineWorld,
+    runner: &dyn PlainRunner,
+    progress: &mut dyn Progress,
+) -> Result<Beginning, StudyError> {
+    if setting.comparison == Comparison::First {
+        progress.stage("running the tests as they are, with isolation and without");
+    }
+    let beginning = setting
+        .begin(world, runner)
+        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    let n_recalled = beginning.n_recalled;
+    if let Some(name) = beginning.recorder.name().filter(|_| 0 < n_recalled) {
+        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
+    }
+    Ok(beginning)
+}
+
+/// The tests traced, and the functions that matter; nothing where they cannot be.
+fn trace_if_possible(
+    project: &dyn Adapter,
+    world: &mut EngineWorld,
+    progress: &mut dyn Progress,
+) -> Result<Option<(Traced, Set)>, StudyError> {
+    let Some(set) = project.characteristic() else { return Ok(None) };
+    Ok(Some((trace_in(world.engine(), progress)?, set)))
 }
 
 /// What each test that was traced is exposed to: the first of its causes by name.
