@@ -1,7 +1,7 @@
 """What tracing costs: passes untraced, traced, and by `sys.setprofile`, over the same real suites.
 
     python3 bench/tracing [--suites attrs,click] [--repeat 3]
-    python3 bench/tracing --project FOLDER --python PROGRAM [-- OPTIONS OF PYTEST]
+    python3 bench/tracing --project FOLDER --python PROGRAM [--kinds untraced,traced] [-- OPTIONS]
 
 A pass is what the engine asks the agent for: all tests in their original order, in one process
 forked after collection. Passes of the three kinds are made in turn. Seconds are processor time of
@@ -41,7 +41,8 @@ def main() -> int:
     failed = False
     for name, folder, python, options in watching.chosen(args):
         inner = [str(python), str(pathlib.Path(__file__)), "--inside", str(folder)]
-        inner += ["--repeat", str(args.repeat), "--name", name, "--", *options]
+        inner += ["--repeat", str(args.repeat), "--kinds", args.kinds, "--name", name]
+        inner += ["--", *options]
         done = subprocess.run(inner, env=watching.variables(folder))
         failed = failed or done.returncode != 0
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
@@ -56,6 +57,7 @@ def parse_args() -> Any:
     parser.add_argument("--project", type=pathlib.Path, help="a project of yours instead")
     parser.add_argument("--python", default=sys.executable, help="the Python of that project")
     parser.add_argument("--repeat", type=int, default=3, help="passes of each kind")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of passes")
     parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--name", help=argparse.SUPPRESS)
     parser.add_argument("options", nargs="*", help="options of pytest, after --")
@@ -74,28 +76,29 @@ def inside(args: Any) -> int:
         env = {"PYTHONPATH": os.environ["UNFLAKE_BENCH_PATH"]}
         options = ["-p", "no:cacheprovider", *args.options]
         with engine.Engine(str(args.inside), options, env=env) as agent:
-            row = measured(agent, args.repeat) if agent.said[0][0] == "collected" else None
+            row = measured(agent, args.repeat, args.kinds.split(",")) if agent.said[0][0] == "collected" else None
             n_tests = len(agent.ids) if row else 0
     if row is None:
         print(f"{args.name:<24} could not be run")
         return 1
     untraced = min(row["untraced"])
+    ratio = {kind: f"{min(row[kind]) / untraced:.2f}" if kind in row else "" for kind in KINDS}
     python = "{}.{}.{}".format(*sys.version_info)
     print(f"{args.name:<24}{python:>8}{n_tests:>7}{untraced:>12.2f}"
-          f"{min(row['traced']) / untraced:>8.2f}{min(row['setprofile']) / untraced:>12.2f}"
+          f"{ratio['traced']:>8}{ratio['setprofile']:>12}"
           f"  {row['functions'][0]:.0f}, {means}", flush=True)  # fmt: skip
     return 0
 
 
-def measured(agent: Any, repeat: int) -> Optional[Dict[str, List[float]]]:
+def measured(agent: Any, repeat: int, kinds: List[str]) -> Optional[Dict[str, List[float]]]:
     """Seconds by kind of pass; and, as `functions`, how many a test calls in the mean."""
-    row: Dict[str, List[float]] = {kind: [] for kind in KINDS}
+    row: Dict[str, List[float]] = {kind: [] for kind in kinds}
     used: Dict[int, float] = {}
     first = agent.whole().forked["pid"]
     used[first] = of_children(first)
     for _ in range(repeat):
-        for kind, how in KINDS.items():
-            run = agent.whole(**how)
+        for kind in kinds:
+            run = agent.whole(**KINDS[kind])
             if not run.is_done:
                 return None
             cell = run.forked["pid"]

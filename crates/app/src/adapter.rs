@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use unflake_calls::Set;
 use unflake_engine::{Collected, Interrupt, Launch, Limits};
 use unflake_pytest::Project;
 
@@ -28,6 +29,11 @@ pub trait Adapter: Sync {
     /// How many runs are made under perturbed choices; none where they cannot be perturbed.
     fn n_perturbed(&self) -> u64 {
         0
+    }
+
+    /// The functions through which chance comes into its tests; none if they cannot be traced.
+    fn characteristic(&self) -> Option<Set> {
+        None
     }
 
     /// How the tests are called: what must be the same for two campaigns to be one.
@@ -64,6 +70,8 @@ pub struct Call {
     pub program: OsString,
     /// Which runner was wanted, and what its environment has of its own.
     pub manner: String,
+    /// How strings are hashed, if we decided it.
+    pub hash_seed: Option<u64>,
     /// With which options.
     pub options: Vec<OsString>,
     /// Which files, folders or tests.
@@ -83,9 +91,14 @@ impl Adapter for Project {
         N_PERTURBED
     }
 
+    fn characteristic(&self) -> Option<Set> {
+        Some(Set::python())
+    }
+
     fn call(&self) -> Call {
-        let Self { interpreter, current_dir, runner, paths, options, env, before: _ } = self;
+        let Self { interpreter, current_dir, runner, paths, options, env, hash_seed, .. } = self;
         Call {
+            hash_seed: *hash_seed,
             folder: current_dir.clone(),
             program: interpreter.program.clone(),
             manner: format!("{} {env:?}", runner.as_str()),

@@ -1,5 +1,6 @@
 //! The questions, put to the analysis that answers each; one form for all answers.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use unflake_detect::campaign::{self, campaign};
@@ -8,7 +9,7 @@ use unflake_detect::choices;
 use unflake_detect::explain::{Depth, explain};
 use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
 use unflake_detect::reruns::belief::Rates;
-use unflake_detect::reruns::schedule::{Candidate, Terms};
+use unflake_detect::reruns::schedule::{Candidate, Exposure, Terms};
 use unflake_detect::{Inquiry, Lab, reruns};
 use unflake_model::{
     Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Verdict,
@@ -34,6 +35,8 @@ pub(crate) struct Analysis<'a> {
     pub(crate) target: Option<TestIndex>,
     /// How many runs are made under perturbed choices.
     pub(crate) n_perturbed: u64,
+    /// What tests are exposed to that were traced.
+    pub(crate) exposed: BTreeMap<TestIndex, Exposure>,
 }
 
 impl Analysis<'_> {
@@ -96,8 +99,11 @@ impl Analysis<'_> {
         watcher: &mut dyn Watcher,
     ) -> (Found, Finish) {
         let settings = reruns::Settings { seed: self.request.seed, terms, rates: Rates::PYTHON };
-        let duration = |test| self.suite.duration(test);
-        let candidate = |test| Candidate { duration: duration(test), ..Candidate::default() };
+        let candidate = |test| Candidate {
+            duration: self.suite.duration(test),
+            exposure: self.exposed.get(&test).cloned().unwrap_or_default(),
+            ..Candidate::default()
+        };
         let candidates = self.suite.tests().map(candidate).collect();
         let inquiry = Inquiry::new(Rc::clone(self.suite), self.budget, |lab| {
             reruns::reruns(lab, settings, candidates)

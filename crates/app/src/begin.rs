@@ -26,6 +26,7 @@ use crate::fingerprint;
 use crate::recall::Recall;
 use crate::record::{Recorder, answers};
 use crate::terms::{self, Settings, Terms};
+use crate::trace::Traced;
 use crate::world::{EngineWorld, Stopped};
 
 /// Where and how a campaign is kept.
@@ -62,6 +63,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) project: &'a dyn Adapter,
     pub(crate) limits: &'a Limits,
     pub(crate) collected: &'a Collected,
+    /// The tests traced, where that was done before.
+    pub(crate) traced: Option<&'a Traced>,
 }
 
 /// When isolated runs are compared with the plain runner's.
@@ -85,10 +88,12 @@ pub(crate) struct Beginning {
 }
 
 impl Beginning {
-    /// Without a first run, and so without run times.
-    fn unseen(world: &mut EngineWorld) -> Self {
+    /// Without a first run, and so without run times but those of a trace.
+    fn unseen(world: &mut EngineWorld, traced: Option<&Traced>) -> Self {
+        let durations = traced.map(Traced::durations).unwrap_or_default();
+        let duration = |id: &_| durations.get(id).copied().unwrap_or_default();
         Self {
-            suite: Rc::new(world.engine().suite(|_| Duration::ZERO)),
+            suite: Rc::new(world.engine().suite(duration)),
             recall: Recall::default(),
             recorder: Recorder::default(),
             first: None,
@@ -144,13 +149,14 @@ impl Setting<'_> {
     }
 
     fn terms(&self, keep: &Keep) -> Terms {
-        let Call { folder, program, manner, options, paths } = self.project.call();
+        let Call { folder, program, manner, hash_seed, options, paths } = self.project.call();
         let texts = |words: &[OsString]| words.iter().map(|word| text(word)).collect();
         Terms {
             question: self.question.clone(),
             folder: text(folder.as_os_str()),
             program: text(&program),
             manner,
+            hash_seed,
             options: texts(&options),
             paths: texts(&paths),
             runner: terms::runner(self.collected),
@@ -167,7 +173,7 @@ impl Setting<'_> {
         runner: &dyn PlainRunner,
     ) -> Result<Beginning, Stopped> {
         if self.comparison == Comparison::IfDenied {
-            return Ok(Beginning::unseen(world));
+            return Ok(Beginning::unseen(world, self.traced));
         }
         let baseline = baseline(world, &self.limits.isolation, runner)?;
         let suite = Rc::new(baseline.suite(world));

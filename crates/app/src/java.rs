@@ -54,6 +54,7 @@ impl Adapter for JavaModule<'_> {
 
     fn call(&self) -> Call {
         Call {
+            hash_seed: None,
             folder: self.prepared.module.folder.clone(),
             program: self.project.jdk.home.clone().into(),
             manner: format!(

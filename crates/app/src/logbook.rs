@@ -53,6 +53,8 @@ pub(crate) struct Logbook<'p> {
     original: Option<(RunId, Vec<OutcomeKind>)>,
     /// Where a test ended otherwise than in the original order for the first time.
     otherwise: BTreeMap<TestIndex, (RunId, OutcomeKind, Rc<Order>)>,
+    /// Whether each test that is seen to pass and to fail is told of at once, and their names.
+    pub(crate) tells: Option<Rc<Suite>>,
     progress: &'p mut dyn Progress,
 }
 
@@ -67,6 +69,7 @@ impl<'p> Logbook<'p> {
             orders: BTreeSet::new(),
             original: None,
             otherwise: BTreeMap::new(),
+            tells: None,
             progress,
         }
     }
@@ -139,7 +142,11 @@ impl<'p> Logbook<'p> {
                 record.tally.add(evidence);
             }
             record.skipped += u64::from(attempt.outcome.kind() == OutcomeKind::Skipped);
-            self.standing.n_flaky += usize::from(!was_flaky && record.tally.is_mixed());
+            let is_new = !was_flaky && record.tally.is_mixed();
+            self.standing.n_flaky += usize::from(is_new);
+            if let Some(suite) = self.tells.as_ref().filter(|_| is_new) {
+                self.progress.note(&format!("passes and fails: {}", suite.id(attempt.test)));
+            }
         }
     }
 

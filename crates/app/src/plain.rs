@@ -50,7 +50,10 @@ impl PlainRunner for PythonRunner<'_> {
     fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
         let ids: Vec<&str> =
             self.around.collected.tests.iter().map(|test| test.id.as_str()).collect();
-        outcomes(&ids, self.plain(took).run_suite(self.around.interrupt))
+        // Compared with the agent's runs, so strings are hashed as they are there.
+        let project = &self.project.hashed();
+        let plain = Plain { project, ..self.plain(took) };
+        outcomes(&ids, plain.run_suite(self.around.interrupt))
     }
 
     fn run(
@@ -130,11 +133,12 @@ impl<'a> PythonRunner<'a> {
         let env: Vec<(String, String)> =
             env.map(|(name, value)| (text(&name), text(&value))).collect();
         let is_decided = !env.is_empty();
-        is_decided.then(|| GivenRunner::new(self.project, self.around, env, &[]))
+        is_decided.then(|| GivenRunner::new(self.project, self.around, env, &[], &[]))
     }
 }
 
-/// The same runner, given variables of the environment and statements of the shell.
+/// The same runner, given variables of the environment, statements of the shell, and statements of
+/// Python for when a test begins.
 pub(crate) struct GivenRunner<'a> {
     project: Project,
     around: Around<'a>,
@@ -147,12 +151,14 @@ impl<'a> GivenRunner<'a> {
         around: Around<'a>,
         env: Vec<(String, String)>,
         before: &[&str],
+        first: &[&str],
     ) -> Self {
         let assigned = env.iter().map(|(name, value)| format!("{name}={} ", quote(value)));
         let assigned = assigned.collect();
         let mut project = project.clone();
         project.env.extend(env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
         project.before = (!before.is_empty()).then(|| before.join("; "));
+        project.first = (!first.is_empty()).then(|| first.join("; "));
         Self { project, around, assigned }
     }
 

@@ -115,6 +115,8 @@ pub struct Call {
     pub options: Vec<OsString>,
     /// What the runner was given: files, folders or tests.
     pub paths: Vec<OsString>,
+    /// How strings were hashed, if we decided it.
+    pub hash_seed: Option<u64>,
     /// Under which isolation.
     pub levels: Vec<Level>,
     /// How long a test might take.
@@ -132,6 +134,7 @@ impl PastRun {
             program: settings.terms.program.into(),
             options: words(settings.terms.options),
             paths: words(settings.terms.paths),
+            hash_seed: settings.terms.hash_seed,
             levels: settings.levels,
             test_timeout: Duration::from_millis(timeout),
         })

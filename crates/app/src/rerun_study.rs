@@ -88,6 +88,7 @@ pub fn study_reruns(
         project,
         limits,
         collected: &collected,
+        traced: None,
     };
     let beginning = setting.begin(&mut world, &*runner);
     let beginning = beginning

@@ -103,6 +103,7 @@ pub fn shake(
         project,
         limits,
         collected: &collected,
+        traced: None,
     };
     let recorder = setting.record(&suite, &limits.isolation);
 
@@ -113,7 +114,9 @@ pub fn shake(
     let factors = request.factors.without(out);
     progress.stage("shaking the test");
     let mut logbook = Logbook::new(&suite, recorder, progress);
-    let design = Design { test, factors, seed: request.seed, rate_min: request.rate_min };
+    let quick = factors.iter().filter(|factor| factor.is_quick()).collect();
+    let (seed, rate_min) = (request.seed, request.rate_min);
+    let design = Design { test, factors, quick, seed, rate_min };
     let inquiry = Inquiry::new(suite.clone().into(), request.budget, |lab| shaken_by(lab, design));
     let (shaken, finish) = drive(inquiry, &mut world, &mut Recall::default(), &mut logbook);
     let Logbook { standing, mut recorder, .. } = logbook;
@@ -248,15 +251,17 @@ impl Bench<'_> {
     /// The same by the project's own runner, if it can be given these circumstances and then shows
     /// what it should.
     fn plainly(&self, culprit: &Culprit, again: &Again) -> Option<Plainly> {
-        let can_be_given = |it: &Applied| !it.env.is_empty() || it.before.is_some();
+        let can_be_given =
+            |it: &Applied| !it.env.is_empty() || it.before.is_some() || it.first.is_some();
         let is_whole = again.applied.len() == culprit.factors.len();
         if !is_whole || !again.applied.iter().all(can_be_given) {
             return None;
         }
         let applied = again.applied.iter();
         let env = applied.clone().flat_map(|it| it.env.clone()).collect();
-        let before: Vec<&str> = applied.filter_map(|it| it.before.as_deref()).collect();
-        let runner = GivenRunner::new(self.project, self.around, env, &before);
+        let before: Vec<&str> = applied.clone().filter_map(|it| it.before.as_deref()).collect();
+        let first: Vec<&str> = applied.filter_map(|it| it.first.as_deref()).collect();
+        let runner = GivenRunner::new(self.project, self.around, env, &before, &first);
         let id = self.suite.id(self.test);
         let command = runner.command(&[id])?;
         let mut tried = Confirmation { as_predicted: 0, tries: 0 };

@@ -147,6 +147,7 @@ pub fn single(
         project,
         limits,
         collected: &collected,
+        traced: None,
     };
     let recorder = setting.record(&suite, &limits.isolation);
 

@@ -1,14 +1,17 @@
 //! Looking into a project: all of its tests (`detect`), or one of them (`why`).
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use unflake_calls::Set;
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
-use unflake_detect::reruns::schedule::Terms;
+use unflake_detect::reruns::schedule::{Exposure, Terms};
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
-use unflake_model::{Budget, Suite, TestId, TestIndex};
+use unflake_model::{Budget, RootCause, Suite, TestId, TestIndex};
 use unflake_report::{Ended, Exhibit, NotCollected, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
@@ -24,6 +27,7 @@ use crate::history::similar;
 use crate::logbook::{Logbook, Progress};
 use crate::recall::Recall;
 use crate::record::Recorder;
+use crate::trace::{Traced, trace_in};
 use crate::tried::Trial;
 use crate::world::{EngineWorld, Stopped, WorldError};
 
@@ -168,30 +172,31 @@ fn study_in(
     let runner = &*runner;
     let mut world = EngineWorld::new(engine, limits.jobs);
 
-    if comparison == Comparison::First {
-        progress.stage("running the tests as they are, with isolation and without");
-    }
-    let setting = Setting { comparison, ..request.setting(project, limits, &collected) };
-    let beginning = setting.begin(&mut world, runner);
-    let beginning = beginning
-        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    let traced = match request.question {
+        Question::Reruns(_) => trace_if_possible(project, &mut world, progress)?,
+        _ => None,
+    };
+    let mut setting = request.setting(project, limits, &collected);
+    (setting.comparison, setting.traced) = (comparison, traced.as_ref().map(|it| &it.0));
+    let beginning = begin(&setting, &mut world, runner, progress)?;
     warnings.extend(beginning.warnings);
     let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
-    if let Some(name) = recorder.name().filter(|_| 0 < n_recalled) {
-        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
-    }
     // What was paid for earlier is not paid for again.
     let budget = request.budget.raised_by(recall.cost());
 
     progress.stage("looking for flaky tests");
     let mut logbook = Logbook::new(&suite, recorder, progress);
+    logbook.tells = traced.is_some().then(|| Rc::clone(&suite));
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
     let n_perturbed = project.n_perturbed();
-    let analysis = Analysis { request, budget, comparison, suite: &suite, target, n_perturbed };
-    let origin =
-        Origin::new(&collected.runner, request.seed, &request.command, logbook.recorder.name());
+    let exposed = traced.map(|(traced, set)| exposed(&traced, &set)).unwrap_or_default();
+    let analysis =
+        Analysis { request, budget, comparison, suite: &suite, target, n_perturbed, exposed };
+    let name = logbook.recorder.name();
+    let mut origin = Origin::new(&collected.runner, request.seed, &request.command, name);
+    origin.hash_seed = project.call().hash_seed;
     let inquest = Inquest { analysis, runner, is_late, collected: &collected, origin: &origin };
     let (found, exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
     warnings.extend(in_the_way);
@@ -260,6 +265,46 @@ impl Inquest<'_> {
     }
 }
 
+/// Begins, and says so.
+fn begin(
+    setting: &Setting<'_>,
+    world: &mut EngineWorld,
+    runner: &dyn PlainRunner,
+    progress: &mut dyn Progress,
+) -> Result<Beginning, StudyError> {
+    if setting.comparison == Comparison::First {
+        progress.stage("running the tests as they are, with isolation and without");
+    }
+    let beginning = setting
+        .begin(world, runner)
+        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    let n_recalled = beginning.n_recalled;
+    if let Some(name) = beginning.recorder.name().filter(|_| 0 < n_recalled) {
+        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
+    }
+    Ok(beginning)
+}
+
+/// The tests traced, and the functions that matter; nothing where they cannot be.
+fn trace_if_possible(
+    project: &dyn Adapter,
+    world: &mut EngineWorld,
+    progress: &mut dyn Progress,
+) -> Result<Option<(Traced, Set)>, StudyError> {
+    let Some(set) = project.characteristic() else { return Ok(None) };
+    Ok(Some((trace_in(world.engine(), progress)?, set)))
+}
+
+/// What each test that was traced is exposed to: the first of its causes by name.
+fn exposed(traced: &Traced, set: &Set) -> BTreeMap<TestIndex, Exposure> {
+    let first = |(test, found): (TestIndex, Vec<unflake_calls::Exposure<'_>>)| {
+        let cause = found.first().map(|it| it.cause.map_or("unknown", RootCause::slug));
+        let exposure = cause.map_or(Exposure::Nothing, |cause| Exposure::Cause(cause.to_owned()));
+        (test, exposure)
+    };
+    traced.exposures(set).into_iter().map(first).collect()
+}
+
 pub(crate) fn how_it_ended(
     finish: Finish,
     by_itself: Ended,
@@ -294,7 +339,8 @@ impl Request {
     ) -> Setting<'a> {
         let question = self.in_full();
         let (keep, comparison) = (self.keep.as_ref(), Comparison::First);
-        Setting { keep, comparison, question, seed: self.seed, project, limits, collected }
+        let (seed, traced) = (self.seed, None);
+        Setting { keep, comparison, question, seed, project, limits, collected, traced }
     }
 
     /// The question with everything that changes the answer.

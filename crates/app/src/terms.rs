@@ -24,6 +24,9 @@ pub(crate) struct Terms {
     pub(crate) program: String,
     /// Which runner was wanted, and what its environment has of its own.
     pub(crate) manner: String,
+    /// How strings are hashed, if we decided it.
+    #[serde(default)]
+    pub(crate) hash_seed: Option<u64>,
     /// What the runner is given: options, and files, folders or tests.
     pub(crate) options: Vec<String>,
     /// See [`Terms::options`].

@@ -34,6 +34,9 @@ const TOLD_EVERY: usize = 20;
 /// Campaigns of the history that are asked about a test.
 const N_CAMPAIGNS: usize = 20;
 
+/// Numbers of runs that no analysis asked for.
+const OUR_OWN: u64 = 1 << 62;
+
 /// Attempts in which a test never failed, from which on it is held to be sound.
 const N_ATTEMPTS_SOUND: u64 = 2;
 
@@ -101,6 +104,13 @@ impl Traced {
 }
 
 impl Traced {
+    /// How long each test took.
+    pub(crate) fn durations(&self) -> BTreeMap<&TestId, Duration> {
+        self.tests.iter().map(|it| (self.suite.id(it.test), it.duration)).collect()
+    }
+}
+
+impl Traced {
     /// To be shown, with the command line as it was typed.
     pub fn exposed(&self, set: &Set, command: &str) -> Exposed {
         let mut exposures = self.exposures(set);
@@ -138,14 +148,22 @@ pub fn trace(
 ) -> Result<Traced, StudyError> {
     progress.stage("collecting tests");
     let mut engine = start(project, limits, interrupt)?;
+    trace_in(&mut engine, progress)
+}
+
+/// The same in an engine that has collected them already.
+pub(crate) fn trace_in(
+    engine: &mut Engine,
+    progress: &mut dyn Progress,
+) -> Result<Traced, StudyError> {
     let suite = Rc::new(engine.suite(|_| Duration::ZERO));
     let mut pass = Pass::default();
-    pass.run_all(Order::original(&suite), &mut engine, progress);
+    pass.run_all(Order::original(&suite), engine, progress);
     if pass.tests.is_empty() {
         return Err(pass.error.map_or(StudyError::Interrupted, StudyError::World));
     }
     let Pass { functions, tests, is_interrupted, .. } = pass;
-    let warnings = collection_warnings(&engine);
+    let warnings = collection_warnings(engine);
     let runner = engine.collected().runner.clone();
     Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted })
 }
@@ -170,7 +188,7 @@ impl Pass {
     fn run_all(&mut self, order: Order, engine: &mut Engine, progress: &mut dyn Progress) {
         let n_tests = order.len();
         let (mut rest, mut n_futile) = (order, 0);
-        for number in 0.. {
+        for number in OUR_OWN.. {
             let (environment, repetition) = (Environment::Plain, Repetition::Once);
             let run = RunId(number);
             let experiment = Experiment { run, order: rest, environment, repetition };

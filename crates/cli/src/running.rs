@@ -42,8 +42,17 @@ pub(crate) fn project(
         message: error.to_string(),
         hint: Some(error.hint().to_owned()),
     })?;
-    let (env, before) = (Vec::new(), None);
-    Ok(Project { interpreter, current_dir, runner: Runner::Auto, paths, options, env, before })
+    Ok(Project {
+        interpreter,
+        current_dir,
+        runner: Runner::Auto,
+        paths,
+        options,
+        env: Vec::new(),
+        hash_seed: None,
+        before: None,
+        first: None,
+    })
 }
 
 /// The levels that an option stands for.

@@ -80,7 +80,13 @@ struct Notes {
 pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
     lab.watch(target);
     let mut notes = Notes::default();
-    let mut ended = deterministic(&lab, target, depth, &mut notes).await;
+    // Where the kind is all that is asked for, runs that show it are enough.
+    let is_random = depth == Depth::Kind && lab.ledger().is_non_deterministic(target);
+    let mut ended = if is_random {
+        Err(Stop::Contradiction)
+    } else {
+        deterministic(&lab, target, depth, &mut notes).await
+    };
     if ended == Err(Stop::Contradiction) {
         notes = Notes::default();
         ended = noisy(&lab, target, depth, &mut notes).await;

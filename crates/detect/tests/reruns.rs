@@ -197,6 +197,16 @@ fn random_tests_are_told_from_those_that_depend_on_the_order() {
 }
 
 #[test]
+fn a_random_test_is_said_to_be_random_before_the_budget_ends() {
+    for seed in 1..=8 {
+        let budget = Budget::unlimited(Confidence::USUAL).with_runs(150).unwrap();
+        let (report, _) = run(&planted(seed), 2, budget);
+        let verdict = report.findings.iter().find(|it| it.test == at(17)).map(|it| it.verdict);
+        assert_eq!(verdict, Some(Verdict::NodUndecided), "seed {seed}");
+    }
+}
+
+#[test]
 fn the_end_of_the_budget_ends_it_with_what_is_known() {
     let budget = Budget::unlimited(Confidence::USUAL).with_runs(12).unwrap();
     let (report, spent) = run(&planted(1), 2, budget);

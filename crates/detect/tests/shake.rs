@@ -36,6 +36,8 @@ struct World {
     anyway: f64,
     rules: Vec<Rule>,
     seed: u64,
+    /// Factors that are tried first.
+    quick: Factors,
 }
 
 impl World {
@@ -69,12 +71,18 @@ impl World {
         let design = Design {
             test: TestIndex::new(0),
             factors: Factor::ALL.into_iter().collect(),
+            quick: self.quick,
             seed: self.seed,
             rate_min: Rate::new(0.1).unwrap(),
         };
         let inquiry = Inquiry::new(suite, budget, |lab| shake(lab, design));
         inquiry.drive(width, |experiments| experiments.iter().map(|e| self.observe(e)).collect())
     }
+}
+
+/// A test that always passes.
+fn quiet(seed: u64) -> World {
+    World { anyway: 0.0, rules: Vec::new(), seed, quick: Factors::NONE }
 }
 
 fn usual() -> Budget {
@@ -102,7 +110,7 @@ const N_WORLDS: u64 = 60;
 fn score(anyway: f64, rules: &[Rule]) -> Score {
     let mut score = Score::default();
     for seed in 0..N_WORLDS {
-        let world = World { anyway, rules: rules.to_vec(), seed };
+        let world = World { anyway, rules: rules.to_vec(), seed, quick: Factors::NONE };
         let (shaken, spent) = world.shaken(2, usual());
         let planted: Vec<Factors> = rules.iter().map(|rule| rule.factors).collect();
         for culprit in &shaken.culprits {
@@ -186,7 +194,7 @@ fn a_test_that_fails_unless_a_factor_is_on_is_turned_round() {
 fn what_decides_is_told_apart() {
     let decides = |seeds, chance| {
         let rules = vec![rule(&[Factor::Random], seeds, chance)];
-        let (shaken, _) = World { anyway: 0.0, rules, seed: 5 }.shaken(1, usual());
+        let (shaken, _) = World { rules, ..quiet(5) }.shaken(1, usual());
         let culprit = &shaken.culprits[0];
         assert!(culprit.makes_it_fail());
         culprit.decides()
@@ -198,7 +206,7 @@ fn what_decides_is_told_apart() {
 
 #[test]
 fn without_a_finding_every_factor_comes_with_the_runs_that_had_it_on() {
-    let (shaken, spent) = World { anyway: 0.0, rules: vec![], seed: 1 }.shaken(1, usual());
+    let (shaken, spent) = quiet(1).shaken(1, usual());
     assert!(shaken.is_complete);
     assert_eq!(shaken.screened.len(), Factor::ALL.len());
     let n_halves = (spent.runs - shaken.fixed.attempts) / 2;
@@ -211,7 +219,22 @@ fn without_a_finding_every_factor_comes_with_the_runs_that_had_it_on() {
 #[test]
 fn a_budget_that_ends_is_said() {
     let budget = usual().with_runs(20).unwrap();
-    let (shaken, spent) = World { anyway: 0.0, rules: vec![], seed: 1 }.shaken(1, budget);
+    let (shaken, spent) = quiet(1).shaken(1, budget);
     assert!(!shaken.is_complete);
     assert!(spent.runs <= 20);
+}
+
+#[test]
+fn a_quick_factor_is_found_at_a_quarter_of_the_wanted_rate() {
+    let quick: Factors = Factor::ALL.into_iter().filter(|factor| factor.is_quick()).collect();
+    let rules = vec![rule(&[Factor::Random], 0.025, 1.0)];
+    let named = |seed| {
+        let (shaken, _) = World { rules: rules.clone(), quick, ..quiet(seed) }.shaken(2, usual());
+        let named: Vec<Factors> = shaken.culprits.iter().map(|it| it.factors).collect();
+        assert!(shaken.culprits.iter().all(|it| it.decides() == Decides::Seed), "{seed}");
+        assert!(named.iter().all(|it| *it == set(&[Factor::Random])), "{seed}: {named:?}");
+        named.len()
+    };
+    let n_named: usize = (0..N_WORLDS).map(named).sum();
+    assert!(N_WORLDS * 85 / 100 <= n_named as u64, "{n_named}");
 }

@@ -127,6 +127,21 @@ impl Factor {
         Self::ALL.into_iter().find(|factor| *factor as u32 == number)
     }
 
+    /// Whether a run takes no longer with it.
+    pub fn is_quick(self) -> bool {
+        matches!(
+            self,
+            Self::Clock
+                | Self::Date
+                | Self::TimeZone
+                | Self::Locale
+                | Self::Listings
+                | Self::Random
+                | Self::Umask
+                | Self::Columns
+        )
+    }
+
     fn bit(self) -> u32 {
         1 << self as u32
     }

@@ -48,8 +48,9 @@ const NONE: u32 = u32::MAX;
 /// Places in the table at first. It doubles when it is half full.
 const N_PLACES: usize = 1 << 13;
 /// So many events of a test are worth hearing. To have places switched off costs as much as about
-/// these, because all code must be prepared again before the next test.
-const N_HEARD_MAX: u32 = 20_000;
+/// these, because all code must be prepared again before the next test. (A tenth of it cost more on
+/// a suite that compiles much: `docs/tracing.md`.)
+const N_HEARD_MAX: u32 = 200_000;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -28,7 +28,7 @@ pub use interpreter::{
 pub use junit::{CiReport, NoCiReport, NoReport};
 pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose};
 pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
-pub use project::{HASH_SEED, Project, Runner, own_env};
+pub use project::{HASH_SEED, Project, Runner, hash_seed, own_env};
 pub use shell::quote;
 pub use shelter::Changed;
 pub use symptom::symptom;

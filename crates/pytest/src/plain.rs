@@ -59,6 +59,15 @@ const TWICE: &str = "import copy, pytest, sys; \
     lambda self, items: items.extend(list(map(again, items)))})(); \
     sys.exit(pytest.main(sys.argv[1:], plugins=[twice]))";
 
+/// Starts pytest so that a statement is executed when a test begins, before its fixtures.
+fn with_first(statement: &str) -> String {
+    format!(
+        "import pytest, sys; first = type('First', (), {{'pytest_runtest_logstart': \
+         lambda self: exec('{statement}')}})(); \
+         sys.exit(pytest.main(sys.argv[1:], plugins=[first]))"
+    )
+}
+
 /// How the runner is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invocation {
@@ -200,7 +209,7 @@ impl Plain<'_> {
             }
             _ => {
                 words.push(typed.to_string_lossy().into_owned());
-                words.extend(self.module().map(str::to_owned));
+                words.extend(self.module());
             }
         }
         let options = self.project.options.iter().map(|option| option.to_string_lossy());
@@ -217,12 +226,14 @@ impl Plain<'_> {
     }
 
     /// What the interpreter is told to run.
-    fn module(&self) -> [&'static str; 2] {
-        match (self.is_pytest(), self.invocation) {
-            (true, Invocation::Twice) => ["-c", TWICE],
-            (true, _) => ["-m", "pytest"],
-            (false, _) => ["-m", "unittest"],
-        }
+    fn module(&self) -> [String; 2] {
+        let [option, what] = match (self.is_pytest(), self.invocation, &self.project.first) {
+            (true, Invocation::Twice, _) => ["-c", TWICE],
+            (true, _, Some(first)) => ["-c", &with_first(first)],
+            (true, _, None) => ["-m", "pytest"],
+            (false, ..) => ["-m", "unittest"],
+        };
+        [option.to_owned(), what.to_owned()]
     }
 
     /// Whether the runner can be told to run this test by name.

@@ -47,8 +47,13 @@ pub struct Project {
     pub options: Vec<OsString>,
     /// Changes to our own environment: set, or with `None` removed.
     pub env: Vec<(OsString, Option<OsString>)>,
+    /// How strings are hashed where nothing else decides ([`HASH_SEED`]): in the agent, and where
+    /// all tests are run to be compared with it. Commands that are shown are tried without.
+    pub hash_seed: Option<u64>,
     /// A statement of the shell that comes before a plain runner, if any.
     pub before: Option<String>,
+    /// A statement of Python that a plain pytest executes when a test begins, if any.
+    pub first: Option<String>,
 }
 
 /// How strings are hashed is decided when an interpreter starts.
@@ -64,7 +69,28 @@ pub fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
     hashed.then(|| (HASH_SEED.into(), draw().to_string().into())).into_iter().collect()
 }
 
+/// A hash seed for all runs of a campaign with this seed; none if the user has chosen one. Without,
+/// each interpreter has its own, and what follows from that looks like a difference between two
+/// ways of running.
+pub fn hash_seed(seed: u64) -> Option<u64> {
+    let is_chosen = std::env::var_os(HASH_SEED).is_some_and(|chosen| chosen != "random");
+    let drawn = own_env([Factor::HashSeed].into_iter().collect(), seed);
+    let value = drawn.first().and_then(|(_, value)| value.to_str()?.parse().ok());
+    value.filter(|_| !is_chosen)
+}
+
 impl Project {
+    /// The same with its hash seed in its environment, for whoever is started.
+    #[must_use]
+    pub fn hashed(&self) -> Self {
+        let mut hashed = self.clone();
+        let is_open = !self.env.iter().any(|(name, _)| name == HASH_SEED);
+        if let Some(seed) = self.hash_seed.filter(|_| is_open) {
+            hashed.env.push((HASH_SEED.into(), Some(seed.to_string().into())));
+        }
+        hashed
+    }
+
     /// How the engine is to start the agent.
     pub fn launch(&self, limits: Limits) -> Launch {
         let mut runner: Vec<OsString> = vec![self.runner.as_str().into(), "--".into()];
@@ -75,7 +101,7 @@ impl Project {
             agent: agent_files(),
             runner,
             current_dir: self.current_dir.clone(),
-            env: self.env.clone(),
+            env: self.hashed().env,
             start: limits.start,
             isolation: limits.isolation,
             start_timeout: limits.start_timeout,

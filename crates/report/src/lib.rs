@@ -14,7 +14,7 @@
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
 //! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
 //! | [`rerun_study`] | `unflake study`: the tables of a rerun study | tests |
-//! | [`shake`] | `unflake shake`: which circumstance makes a test fail | nothing |
+//! | [`shake`] | `unflake shake`: what makes a test fail; `schemas/shake.json` | nothing |
 //! | [`saved`] | the history: read back, and shown by the others again | no attempts |
 //!
 //! Three rules hold in all of them.

@@ -157,6 +157,8 @@ struct SavedOrigin {
     runner: String,
     runner_version: String,
     seed: u64,
+    #[serde(default)]
+    hash_seed: Option<u64>,
     command: String,
     campaign: Option<String>,
 }
@@ -195,6 +197,7 @@ impl Saved {
                 runner: origin.runner,
                 runner_version: origin.runner_version,
                 seed: origin.seed,
+                hash_seed: origin.hash_seed,
                 command: origin.command,
                 campaign: origin.campaign,
             },
@@ -231,6 +234,7 @@ impl Saved {
                 runner: self.origin.runner,
                 runner_version: self.origin.runner_version,
                 seed: self.origin.seed,
+                hash_seed: self.origin.hash_seed,
                 command: self.origin.command,
                 campaign: self.origin.campaign,
             },

@@ -219,6 +219,9 @@ fn warnings(page: &mut Page, view: &View<'_>) {
 fn summary(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
     page.prose(&format!("{}.", words::effort(view)));
     page.prose(&format!("{}.", words::reach(view)));
+    if let Some(seed) = view.origin.hash_seed {
+        page.prose(&format!("PYTHONHASHSEED was not set; it was {seed} in all runs."));
+    }
     if let Some(ending) = words::ending(view) {
         page.prose(&format!("{ending}."));
     }

@@ -224,6 +224,8 @@ pub struct Origin {
     pub runner_version: String,
     /// The seed of all orders.
     pub seed: u64,
+    /// How strings were hashed, if we decided it: a number for `PYTHONHASHSEED`.
+    pub hash_seed: Option<u64>,
     /// The command line that started the campaign.
     pub command: String,
     /// The name of the campaign in the history; `None` where it is not kept.
@@ -238,6 +240,7 @@ impl Origin {
             runner: runner.to_owned(),
             runner_version: version.to_owned(),
             seed,
+            hash_seed: None,
             command: command.to_owned(),
             campaign,
         }

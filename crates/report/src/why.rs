@@ -43,6 +43,9 @@ pub fn render(view: &View<'_>, exhibit: &Exhibit, layout: Layout) -> String {
     page.row("confidence", &confidence(exhibit));
     page.row("cost", &cost(exhibit));
     page.exact("seed", Ink::Plain, &[view.origin.seed.to_string()]);
+    if let Some(seed) = view.origin.hash_seed {
+        page.row("hash seed", &format!("PYTHONHASHSEED={seed} in all runs; none was set"));
+    }
     let runner = format!("{} {}", view.origin.runner, view.origin.runner_version);
     page.row("runner", &visible(&runner));
     for (number, gap) in unknown(view, exhibit).into_iter().enumerate() {

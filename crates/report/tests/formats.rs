@@ -2,6 +2,7 @@
 
 mod dirt;
 mod schema;
+mod shake;
 mod views;
 
 use proptest::prelude::*;

@@ -218,6 +218,9 @@ pub struct Applied {
     /// Variables of the environment that do the same for a plain runner.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// A statement of Python that does nearly the same when a test begins in a plain runner.
+    #[serde(default)]
+    pub first: Option<String>,
     /// A statement of the shell that does the same before a plain runner is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,

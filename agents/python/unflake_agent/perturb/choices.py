@@ -41,8 +41,9 @@ def listings(draw: Draw, _: Any) -> Dict[str, Any]:
 
 def random_numbers(draw: Draw, around: Any) -> Dict[str, Any]:
     """Whoever does not seed a generator gets another seed."""
-    _seed_by(draw, around)
-    return {"how": "random numbers start elsewhere"}
+    first = _seed_by(draw, around)
+    told = {"first": "; ".join(first)} if first else {}
+    return {"how": "random numbers start elsewhere", **told}
 
 
 class _Entries:
@@ -85,8 +86,11 @@ def _list_by(key: Callable[[Any], Any]) -> None:
     rebind(old)
 
 
-def _seed_by(draw: Draw, around: Any) -> None:
-    """Every source of random numbers that Python code can see draws from ours."""
+def _seed_by(draw: Draw, around: Any) -> List[str]:
+    """Every source of random numbers that Python code can see draws from ours. What somebody else
+    would have to say to seed those that exist already.
+    """
+    said: List[str] = []
 
     def seed(self: Any, a: Any = None, version: int = 2) -> None:
         _seed(self, draw.bits(64) if a is None else a, version)
@@ -100,7 +104,12 @@ def _seed_by(draw: Draw, around: Any) -> None:
     os.urandom = urandom
     random._urandom = urandom  # type: ignore[attr-defined]
     if not around.seeds_random:
-        random.seed()
+        start = draw.bits(64)
+        random.seed(start)
+        said.append(f"import random; random.seed({start})")
     numpy = sys.modules.get("numpy.random")
     if numpy is not None and not around.seeds_numpy:
-        numpy.seed(draw.bits(32))
+        start = draw.bits(32)
+        numpy.seed(start)
+        said.append(f"import numpy; numpy.random.seed({start})")
+    return said

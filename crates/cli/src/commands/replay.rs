@@ -49,7 +49,8 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
         hint: None,
     })?;
     let python = args.python.clone().or(Some(call.program));
-    let project = project(call.folder, python, call.paths, call.options)?;
+    let mut project = project(call.folder, python, call.paths, call.options)?;
+    project.hash_seed = call.hash_seed;
     let limits = limits(call.levels, call.test_timeout, 1);
     let by = if args.plain { By::PlainRunner } else { By::Agent };
     let interrupt = Interrupt::default();

@@ -13,7 +13,7 @@ use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
 use unflake_junit::Prepared;
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_pytest::{Project, Runner};
+use unflake_pytest::{Project, Runner, hash_seed};
 use unflake_report::{
     Colour, Layout, Study, idflakies, json, junit, markdown, table, terminal, why,
 };
@@ -206,7 +206,7 @@ fn subject(
         RunnerArg::Unittest => Runner::Unittest,
         RunnerArg::Auto | RunnerArg::Junit => Runner::Auto,
     };
-    Ok(Subject::Python(Project { runner, ..project }))
+    Ok(Subject::Python(Project { runner, hash_seed: hash_seed(args.seed), ..project }))
 }
 
 pub(crate) fn confidence(share: f64) -> Result<Confidence, Failure> {

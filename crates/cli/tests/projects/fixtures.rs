@@ -81,3 +81,19 @@ fn plugins_do_not_get_in_the_way() {
         );
     }
 }
+
+/// Strings are hashed otherwise in each interpreter, unless somebody says how.
+#[test]
+fn a_test_that_relies_on_the_order_of_a_set_is_no_fault_of_isolation() {
+    let project = Project::empty();
+    project.write("test_set.py", "def test_set():\n    assert ''.join({'a', 'b'}) == 'ab'\n");
+    for seed in ["1", "2"] {
+        let mut command = project.command(&["detect", "--json", "--seed", seed]);
+        command.env_remove("PYTHONHASHSEED");
+        let ran = project.run_command(command);
+        let report = ran.json();
+        assert!(report["hash_seed"].is_u64(), "{report}");
+        assert_eq!(report["warnings"].as_array().map(Vec::len), Some(0), "{report}");
+        assert_eq!(ran.finding("test_set.py::test_set").unwrap()["verdict"], "id");
+    }
+}

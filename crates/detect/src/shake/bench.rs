@@ -44,6 +44,9 @@ pub(super) struct Bench {
     pub(super) pool: Factors,
     pub(super) fixed: Tally,
     pub(super) screened: Vec<Screened>,
+    /// Screening runs with quick factors only.
+    screened_quickly: Vec<Screened>,
+    n_quick: u64,
     random: Random,
     n_seeds: u64,
     /// The half that the last screening run left out.
@@ -81,6 +84,8 @@ impl Bench {
             pool: design.factors,
             fixed: Tally::default(),
             screened: Vec::new(),
+            screened_quickly: Vec::new(),
+            n_quick: 0,
             random: Random::new(design.seed),
             n_seeds: 0,
             other_half: None,
@@ -119,7 +124,9 @@ impl Bench {
     /// How it ended in screening runs with this factor on and no factor that was named.
     pub(super) fn screened_with(&self, factor: Factor) -> Tally {
         let mut tally = Tally::default();
-        for run in self.screened_of_pool().filter(|run| run.factors.contains(factor)) {
+        let all = self.screened.iter().chain(&self.screened_quickly);
+        let of_pool = all.filter(|run| run.factors.without(self.pool).is_empty());
+        for run in of_pool.filter(|run| run.factors.contains(factor)) {
             tally.add(run.evidence);
         }
         tally
@@ -158,24 +165,51 @@ impl Bench {
         Ok(None)
     }
 
+    /// The same with all quick factors of the pool on and nothing else. Runs with a factor on that
+    /// was named since count as well: they have shown nothing else.
+    pub(super) async fn screen_quick(&mut self, n_runs: u64) -> Result<Option<Hit>, OutOfBudget> {
+        let factors = self.design.quick.without(self.design.quick.without(self.pool));
+        while !factors.is_empty() && self.n_quick < n_runs {
+            let n_batch = self.lab.width() as u64;
+            self.n_quick += n_batch;
+            let planned = (0..n_batch).map(|_| Hit { factors, seed: self.fresh_seed() }).collect();
+            let (screened, hits) = self.screen_planned(planned).await?;
+            self.screened_quickly.extend(screened);
+            if let Some(hit) = hits.into_iter().next() {
+                return Ok(Some(hit));
+            }
+        }
+        Ok(None)
+    }
+
     /// So many screening runs; those that ended otherwise.
     pub(super) async fn screen_batch(&mut self, n_runs: u64) -> Result<Vec<Hit>, OutOfBudget> {
-        let usual = self.usual();
         let mut planned = Vec::new();
         for _ in 0..n_runs {
             planned.push(Hit { factors: self.half(), seed: self.fresh_seed() });
         }
+        let (screened, hits) = self.screen_planned(planned).await?;
+        self.screened.extend(screened);
+        Ok(hits)
+    }
+
+    /// These runs, and those of them that ended otherwise.
+    async fn screen_planned(
+        &self,
+        planned: Vec<Hit>,
+    ) -> Result<(Vec<Screened>, Vec<Hit>), OutOfBudget> {
+        let usual = self.usual();
         let runs = planned.iter().map(|it| self.run(it.factors, it.seed));
         let runs = try_join_all(runs).await?;
-        let mut hits = Vec::new();
+        let (mut screened, mut hits) = (Vec::new(), Vec::new());
         for (hit, run) in planned.into_iter().zip(runs) {
             let Some(evidence) = evidence(&run) else { continue };
-            self.screened.push(Screened { factors: hit.factors, evidence });
+            screened.push(Screened { factors: hit.factors, evidence });
             if evidence != usual {
                 hits.push(hit);
             }
         }
-        Ok(hits)
+        Ok((screened, hits))
     }
 
     /// Whether the test ends otherwise under these factors and this seed, in one of a few tries.

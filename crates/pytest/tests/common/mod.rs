@@ -62,7 +62,9 @@ impl Little {
             runner: Runner::Pytest,
             paths: Vec::new(),
             options: Vec::new(),
+            hash_seed: None,
             before: None,
+            first: None,
             env: Vec::new(),
         };
         Self { folder, project }

@@ -145,7 +145,9 @@ fn reproduce(page: &mut Page, shook: &Shook) {
     if let Some(run) = &shook.run {
         let label = if shook.plain.is_some() { "or" } else { "reproduce" };
         page.exact(label, Ink::Command, &[format!("unflake replay {run}")]);
-        page.row("", &shown(shook.replayed));
+        if 0 < shook.replayed.tries {
+            page.row("", &shown(shook.replayed));
+        }
     }
 }
 

@@ -45,6 +45,7 @@ fn inspection(tests: Vec<Leaver>) -> Inspection {
             runner: "pytest".to_owned(),
             runner_version: "8.3.1".to_owned(),
             seed: 0,
+            hash_seed: None,
             command: "unflake lint --dynamic".to_owned(),
             campaign: None,
         },

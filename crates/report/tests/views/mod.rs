@@ -93,6 +93,7 @@ impl Case {
                 runner: "pytest".to_owned(),
                 runner_version: "9.2.0".to_owned(),
                 seed: 7,
+                hash_seed: Some(4711),
                 command: "unflake detect tests".to_owned(),
                 campaign: Some("3f2a91".to_owned()),
             },

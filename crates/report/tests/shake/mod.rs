@@ -1,0 +1,108 @@
+//! What shaking a test has shown, for people and for programs.
+
+use std::time::Duration;
+
+use unflake_model::{
+    Confidence, Decides, Factor, Factors, RootCause, Spent, Tally, TestId, Verdict,
+};
+use unflake_report::shake::{Plainly, Shaking, Shook, json, text};
+use unflake_report::{Colour, Confirmation, Ended, Failure, Layout, Origin};
+
+use crate::schema::faults_by;
+
+const PLAIN: Layout = Layout { width: 80, colour: Colour::Off };
+
+fn tally(failures: u64, attempts: u64) -> Tally {
+    Tally { failures, attempts }
+}
+
+fn set(factors: &[Factor]) -> Factors {
+    factors.iter().copied().collect()
+}
+
+fn shook(factors: &[Factor], cause: RootCause) -> Shook {
+    Shook {
+        factors: set(factors),
+        how: vec!["PYTHONHASHSEED=462".to_owned()],
+        seed: 1_036_765,
+        under_seed: tally(8, 8),
+        with: tally(11, 12),
+        without: tally(0, 20),
+        p_value: 0.000_01,
+        decides: Decides::Seed,
+        makes_it_fail: true,
+        cause: Some(cause),
+        took: (Some(Duration::from_millis(900)), Some(Duration::from_millis(10))),
+        failure: Some(Failure {
+            message: "AssertionError: \u{1b}[2J['b', 'a']".to_owned(),
+            text: String::new(),
+        }),
+        run: Some("1eef63/34".to_owned()),
+        replayed: Confirmation { as_predicted: 3, tries: 3 },
+        plain: Some(Plainly {
+            command: "PYTHONHASHSEED=462 python -m pytest tests/test_club.py::test_order"
+                .to_owned(),
+            tried: Confirmation { as_predicted: 3, tries: 3 },
+        }),
+    }
+}
+
+fn shaking(exhibits: Vec<Shook>, ended: Ended) -> Shaking {
+    let id: TestId = "tests/test_club.py::test_order".parse().expect("an id");
+    Shaking {
+        test: id,
+        fixed: tally(0, 30),
+        exhibits,
+        screened: vec![(Factor::Cpu, tally(0, 29)), (Factor::Clock, tally(0, 31))],
+        refused: vec![(Factor::Network, "no `socket` here".to_owned())],
+        warnings: Vec::new(),
+        spent: Spent { runs: 119, attempts: 119, time: Duration::from_secs(50) },
+        wall_time: Duration::from_secs(52),
+        ended,
+        confidence: Confidence::USUAL,
+        origin: Origin::new(
+            "pytest 8.3.1",
+            0,
+            "unflake shake tests/test_club.py::test_order",
+            None,
+        ),
+    }
+}
+
+/// One that a plain command shows; two that act by chance and only together; none so far.
+fn all() -> [(&'static str, Shaking); 3] {
+    let by_seed = shook(&[Factor::HashSeed], RootCause::UnorderedCollection);
+    let by_chance = Shook {
+        decides: Decides::Chance,
+        under_seed: tally(5, 8),
+        run: None,
+        plain: None,
+        how: Vec::new(),
+        failure: None,
+        took: (None, None),
+        ..shook(&[Factor::Cpu, Factor::Waits], RootCause::AsyncWait)
+    };
+    assert_eq!(by_seed.verdict(), Some(Verdict::Id));
+    [
+        ("one", shaking(vec![by_seed.clone()], Ended::Confident)),
+        ("two", shaking(vec![by_seed, by_chance], Ended::OutOfBudget)),
+        ("none", shaking(Vec::new(), Ended::Interrupted)),
+    ]
+}
+
+#[test]
+fn what_shook_a_test_is_shown() {
+    for (name, shaking) in all() {
+        insta::assert_snapshot!(format!("shake-text-{name}"), text::render(&shaking, PLAIN));
+        insta::assert_snapshot!(format!("shake-json-{name}"), json::render(&shaking));
+    }
+}
+
+#[test]
+fn what_programs_are_told_is_as_the_schema_says() {
+    let schema = serde_json::from_str(include_str!("../../schemas/shake.json")).expect("JSON");
+    for (name, shaking) in all() {
+        let told = serde_json::from_str(&json::render(&shaking)).expect("JSON");
+        assert_eq!(faults_by(&schema, &told), Vec::<String>::new(), "{name}");
+    }
+}
