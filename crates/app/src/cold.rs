@@ -17,7 +17,7 @@ use unflake_report::{Confirmation, Exhibit};
 const COMMANDS_MAX: usize = 3;
 
 /// How often a printed command is tried.
-const TRIES: u32 = 3;
+pub(crate) const TRIES: u32 = 3;
 
 /// The project's own runner. It knows no time limit for a test; so it is told how long the tests
 /// `took` elsewhere, and stopped when it hangs.
@@ -51,6 +51,11 @@ pub trait PlainRunner: Sync {
 
     /// The command a user can paste to do the same, if the test can be named in one.
     fn command_twice(&self, test: &TestId) -> Option<String>;
+
+    /// Whether to start it takes much longer than the tests do, so that starts are to be shared.
+    fn is_dear(&self) -> bool {
+        false
+    }
 
     /// Runs these tests under other circumstances, as far as they can be given to it; how each
     /// ended. `None` if they cannot.
@@ -128,7 +133,7 @@ pub fn confirm(
     let once = reproductions_tried(finding);
     let all: Vec<&Reproduction> = (0..TRIES).flat_map(|_| &once).collect();
     let is_shown = |reproduction: &Reproduction| shows(suite, finding.test, reproduction, runner);
-    let mut confirmation = Confirmation { as_predicted: 0, tries: 0 };
+    let mut confirmation = Confirmation::default();
     let width = std::thread::available_parallelism().map_or(1, NonZero::get);
     for batch in all.chunks(width) {
         // Each try starts a process and mostly waits for it.
@@ -200,7 +205,7 @@ fn confirm_twice(
     finding: &Finding,
     runner: &dyn PlainRunner,
 ) -> Result<Confirmation, String> {
-    let mut confirmation = Confirmation { as_predicted: 0, tries: TRIES };
+    let mut confirmation = Confirmation { tries: TRIES, ..Confirmation::default() };
     for _ in 0..TRIES {
         let took = suite.duration(finding.test) * 2;
         let ended = runner.run_twice(suite.id(finding.test), took)?;

@@ -11,6 +11,7 @@ use crate::choice::decided;
 use crate::cold::{self, PlainRunner};
 use crate::imports::Imports;
 use crate::state::shared_state;
+use crate::together::confirm_all;
 use crate::world::EngineWorld;
 
 /// What was found, and with what it is tried.
@@ -72,8 +73,7 @@ impl Trial<'_> {
             return Tried::default();
         }
         std::thread::scope(|scope| {
-            let confirm = |finding| cold::confirm(suite, finding, runner);
-            let tried = scope.spawn(move || found.findings.iter().map(confirm).collect());
+            let tried = scope.spawn(move || confirm_all(suite, &found.findings, runner));
             let has_time = found.ended == Ended::Confident;
             let states = found.findings.iter().filter(|_| has_time);
             let states = states.map_while(|it| shared_state(world, it).ok()).collect();
