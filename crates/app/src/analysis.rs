@@ -7,7 +7,7 @@ use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
 use unflake_detect::choices;
 use unflake_detect::explain::{Depth, explain};
-use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
+use unflake_detect::idflakies::{self, Class, FailingOriginal, Verify, idflakies};
 use unflake_detect::reruns::belief::Rates;
 use unflake_detect::reruns::schedule::{Candidate, Exposure, Terms};
 use unflake_detect::{Inquiry, Lab, reruns};
@@ -72,6 +72,7 @@ impl Analysis<'_> {
                 configuration,
                 rounds,
                 failing_original: FailingOriginal::Compare,
+                verify: Verify::Together,
                 ..idflakies::Settings::of_the_study(seed)
             };
             let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));

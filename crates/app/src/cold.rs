@@ -58,6 +58,11 @@ pub trait PlainRunner: Sync {
     /// The command a user can paste to do the same, if the test can be named in one.
     fn command_twice(&self, test: &TestId) -> Option<String>;
 
+    /// Whether to start it takes much longer than the tests do, so that starts are to be shared.
+    fn is_dear(&self) -> bool {
+        false
+    }
+
     /// Runs these tests under other circumstances, as far as they can be given to it; how each
     /// ended. `None` if they cannot.
     fn run_perturbed(
@@ -230,7 +235,7 @@ fn confirm_twice(
     finding: &Finding,
     runner: &dyn PlainRunner,
 ) -> Result<Confirmation, String> {
-    let mut confirmation = Confirmation { as_predicted: 0, tries: TRIES };
+    let mut confirmation = Confirmation { tries: TRIES, ..Confirmation::default() };
     for _ in 0..TRIES {
         let took = suite.duration(finding.test) * 2;
         let ended = runner.run_twice(suite.id(finding.test), took)?;

@@ -114,6 +114,10 @@ impl PlainRunner for MavenRunner<'_> {
         Some(self.plain(Duration::ZERO).command(&ids))
     }
 
+    fn is_dear(&self) -> bool {
+        true
+    }
+
     fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
         let ids = [test.as_str(), test.as_str()];
         let ended = launched(&self.plain(took), &ids, self.interrupt())?;

@@ -32,6 +32,7 @@ pub mod single;
 mod state;
 pub mod study;
 mod terms;
+mod together;
 pub mod trace;
 pub mod triage;
 mod tried;

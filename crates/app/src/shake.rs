@@ -225,7 +225,7 @@ impl Bench<'_> {
 
     /// Makes the run again, as `unflake replay` would.
     fn again(&self, world: &mut EngineWorld, culprit: &Culprit) -> Result<Again, Stopped> {
-        let tried = Confirmation { as_predicted: 0, tries: TRIES };
+        let tried = Confirmation { tries: TRIES, ..Confirmation::default() };
         let mut again = Again { tried, ..Again::default() };
         for number in 1..=u64::from(TRIES) {
             let run = experiment(self.test, culprit.factors, culprit.seed, number);
@@ -264,7 +264,7 @@ impl Bench<'_> {
         let runner = GivenRunner::new(self.project, self.around, env, &before, &first);
         let id = self.suite.id(self.test);
         let command = runner.command(&[id])?;
-        let mut tried = Confirmation { as_predicted: 0, tries: 0 };
+        let mut tried = Confirmation::default();
         for _ in 0..TRIES {
             let ended = runner.run(&[id], again.took).ok()?;
             let ended = ended.get(id).copied().and_then(OutcomeKind::evidence);

@@ -12,6 +12,7 @@ use crate::choice::decided;
 use crate::cold::{self, PlainRunner};
 use crate::imports::Imports;
 use crate::state::shared_state;
+use crate::together::confirm_all;
 use crate::world::EngineWorld;
 
 /// What was found, and with what it is tried.
@@ -67,19 +68,23 @@ impl Trial<'_> {
 
     /// Tries what was found with the plain runner, and looks for the state behind each dependency:
     /// both at once, because the plain runner has processes of its own.
-    fn try_findings(&self, world: &mut EngineWorld, mut ahead: Option<Trying<'_>>) -> Tried {
+    fn try_findings(&self, world: &mut EngineWorld, ahead: Option<Trying<'_>>) -> Tried {
         let &Self { suite, found, runner, .. } = self;
         if found.ended == Ended::Interrupted {
             // Who has pressed Ctrl-C does not want to wait for more runs.
             return Tried::default();
         }
         std::thread::scope(|scope| {
-            let confirm = move |finding| {
-                let answer = ahead.take().and_then(|trying| trying.answer(finding));
-                let anew = || cold::confirm(suite, finding, runner);
-                answer.map_or_else(anew, |answer| answer.map(Some))
-            };
-            let tried = scope.spawn(move || found.findings.iter().map(confirm).collect());
+            let tried = scope.spawn(move || {
+                let ahead = match (&found.findings[..], ahead) {
+                    ([finding], Some(trying)) => trying.answer(finding),
+                    _ => None,
+                };
+                match ahead {
+                    Some(answer) => vec![answer.map(Some)],
+                    None => confirm_all(suite, &found.findings, runner),
+                }
+            });
             let has_time = found.ended == Ended::Confident;
             let states = found.findings.iter().filter(|_| has_time);
             let states = states.map_while(|it| shared_state(world, it).ok()).collect();

@@ -13,9 +13,11 @@ use std::time::Duration;
 use common::{at, drive, unlimited};
 use unflake_detect::Inquiry;
 use unflake_detect::idflakies::{
-    Class, Configuration, FailingOriginal, Report, Settings, idflakies,
+    Class, Configuration, FailingOriginal, Report, Settings, Verify, idflakies,
 };
-use unflake_model::{Attempt, Experiment, Observation, Order, Outcome, Phase, Suite, TestIndex};
+use unflake_model::{
+    Attempt, Experiment, Observation, Order, Outcome, Phase, RunId, Suite, TestIndex,
+};
 use unflake_sim::scenario::{self, Scenario};
 
 /// Two classes of two tests, as in Fig 2.1.
@@ -98,6 +100,26 @@ fn t1_of_example_1_is_found_as_often_as_the_closed_form_says() {
     };
     let n_od = (0..2_000).filter(is_od).count();
     assert!((1_729..=1_858).contains(&n_od), "{n_od} of 2000");
+}
+
+/// Tests 0 and 1 fail whenever test 2 came before them; 3 fails in the first round only.
+#[test]
+fn what_one_round_shows_can_be_verified_together_and_is_called_the_same() {
+    let verified = |verify| {
+        let settings =
+            Settings { rounds: 1, verify, ..settings(Configuration::ReverseClassMethod) };
+        play(settings, |experiment, test| match test.get() {
+            0 | 1 => comes_after(&experiment.order, at(2), test),
+            3 => experiment.run == RunId(1),
+            _ => false,
+        })
+    };
+    let (each, runs_each) = verified(Verify::Each);
+    let (together, runs_together) = verified(Verify::Together);
+    assert_eq!(each.flaky, together.flaky);
+    assert_eq!(each.flaky.len(), 3);
+    // Set-up and one round; then two runs for each victim and one for the other, or two for all.
+    assert_eq!((runs_each.len(), runs_together.len()), (2 + 5, 2 + 2));
 }
 
 #[test]

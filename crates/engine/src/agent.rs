@@ -14,7 +14,8 @@ use unflake_wire::{ToAgent, frame};
 
 use crate::error::StartErrorKind;
 use crate::inbox::{AgentId, Inbox, Note};
-use crate::launch::Launch;
+use crate::launch::{Launch, Transport};
+use crate::pipes::Pipes;
 use crate::process::{CommandLine, Exit, Process};
 use crate::roster::Roster;
 use crate::workshop::Workshop;
@@ -69,7 +70,12 @@ impl Agent {
         let tmp = workshop.make(&folder).map_err(StartErrorKind::Folder)?;
         let token = token().map_err(StartErrorKind::Folder)?;
         let own_env = own_env(launch, &purpose);
-        let mut line = command(launch, workshop, &token, tmp.into());
+        let pipes = match launch.transport {
+            Transport::Socket => None,
+            Transport::Pipes => Some(Pipes::new().map_err(StartErrorKind::Folder)?),
+        };
+        let address = pipes.as_ref().map_or_else(|| workshop.socket().into(), Pipes::address);
+        let mut line = command(launch, workshop, [address, token.clone().into()], tmp.into());
         let has_own_env = !own_env.is_empty();
         line.env.extend(own_env.into_iter().map(|(name, value)| (name, Some(value))));
         if let Purpose::Run(experiment) = &purpose
@@ -82,7 +88,13 @@ impl Agent {
         let on_exit = move || {
             slot.put(Note::Exited { agent: id });
         };
-        let process = Process::spawn(&line, on_exit).map_err(StartErrorKind::Interpreter)?;
+        let inherited = pipes.as_ref().map(Pipes::inherited);
+        let inherited = inherited.as_ref().map_or(&[][..], |ends| ends);
+        let process =
+            Process::spawn(&line, inherited, on_exit).map_err(StartErrorKind::Interpreter)?;
+        if let Some(pipes) = pipes {
+            pipes.carry(&workshop.socket()).map_err(StartErrorKind::Folder)?;
+        }
         let stage = Stage::Starting { by: now + launch.start_timeout };
         Ok(Self {
             process,
@@ -153,11 +165,15 @@ fn own_env(launch: &Launch, purpose: &Purpose) -> Vec<(OsString, OsString)> {
     }
 }
 
-fn command(launch: &Launch, workshop: &Workshop, token: &str, tmp: OsString) -> CommandLine {
+fn command(
+    launch: &Launch,
+    workshop: &Workshop,
+    contact: [OsString; 2],
+    tmp: OsString,
+) -> CommandLine {
     let mut arguments = launch.flags.clone();
     arguments.push(workshop.agent(&launch.agent.entry).into());
-    arguments.push(workshop.socket().into());
-    arguments.push(token.into());
+    arguments.extend(contact);
     arguments.extend(launch.runner.iter().cloned());
     let mut env = vec![("TMPDIR".into(), Some(tmp))];
     env.extend(launch.env.iter().cloned());

@@ -19,6 +19,15 @@ pub struct AgentFiles {
     pub entry: PathBuf,
 }
 
+/// How an agent speaks to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// It connects to the socket whose path it is given.
+    Socket,
+    /// Through pipes that it inherits. Needs [`Start::Cold`]: there is one for one run.
+    Pipes,
+}
+
 /// Whether runs are forked from an agent that has collected, or started afresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -56,7 +65,8 @@ pub struct Choosing {
 
 /// Whom to start, and within which limits.
 ///
-/// The command is `program flags… <entry> <socket> <token> runner…`.
+/// The command is `program flags… <entry> <socket> <token> runner…`, with `fd:…` for the socket
+/// where pipes are inherited.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The interpreter.
@@ -71,6 +81,8 @@ pub struct Launch {
     pub current_dir: PathBuf,
     /// Changes to our own environment: set, or with `None` removed.
     pub env: Vec<(OsString, Option<OsString>)>,
+    /// How the agent speaks to us.
+    pub transport: Transport,
     /// How a run begins.
     pub start: Start,
     /// Which levels of isolation to ask for.

@@ -18,6 +18,7 @@
 //! | `running` | when has a run taken too long, when is it over, who is to blame? |
 //! | `progress` | what is known about its attempts? |
 //! | `inbox` | who says what? |
+//! | `pipes` | how does one speak that cannot connect? |
 //! | `process` | how is a process started, heard and ended? |
 //! | `workshop` | where do its files live? |
 //! | `roster` | which of the collected tests can we speak of? |
@@ -40,6 +41,7 @@ mod hear;
 mod inbox;
 mod interrupt;
 mod launch;
+mod pipes;
 pub mod process;
 mod progress;
 mod roster;
@@ -51,7 +53,9 @@ pub use engine::Engine;
 pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
 pub use event::{Ending, Event, Failure, Isolation, Watching};
 pub use interrupt::Interrupt;
-pub use launch::{AgentFiles, Choosing, GRACE, Launch, Limits, OwnEnv, Perturbing, Start};
+pub use launch::{
+    AgentFiles, Choosing, GRACE, Launch, Limits, OwnEnv, Perturbing, Start, Transport,
+};
 pub use roster::SetAside;
 pub use unflake_wire::{
     Applied, Change, Chosen, Collected, CollectedTest, CollectionError, Function, Level,

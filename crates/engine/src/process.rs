@@ -10,6 +10,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::clock::Clock;
@@ -27,6 +29,9 @@ use crate::tail::Tail;
 /// How long the output of a process that is gone is waited for. Its own last words are in the pipe
 /// already; a stray process that holds the pipe open must not hold us.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Held while a process is started: nobody else's child may inherit what this one is to inherit.
+static STARTING: Mutex<()> = Mutex::new(());
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -99,10 +104,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it. `on_exit` is called from another thread when it is gone and can be reaped.
+    /// Starts it, with these open files besides the standard streams. `on_exit` is called from
+    /// another thread when it is gone and can be reaped.
     #[expect(clippy::disallowed_methods, reason = "the workspace's one seam to processes")]
     pub(crate) fn spawn(
         line: &CommandLine,
+        inherited: &[BorrowedFd<'_>],
         on_exit: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let mut command = Command::new(&line.program);
@@ -114,7 +121,7 @@ impl Process {
                 None => command.env_remove(name),
             };
         }
-        let mut child = command.spawn()?;
+        let mut child = spawn_with(&mut command, inherited)?;
         let pid = Pid::from_child(&child);
         let (open, written) = mpsc::channel();
         let stdout = drain(child.stdout.take(), open.clone());
@@ -170,6 +177,18 @@ impl Drop for Process {
         self.signal(Signal::KILL);
         self.reap();
     }
+}
+
+fn spawn_with(command: &mut Command, inherited: &[BorrowedFd<'_>]) -> io::Result<Child> {
+    let _turn = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    for file in inherited {
+        fcntl_setfd(file, FdFlags::empty())?;
+    }
+    let child = command.spawn();
+    for file in inherited {
+        fcntl_setfd(file, FdFlags::CLOEXEC)?;
+    }
+    child
 }
 
 fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
@@ -242,7 +261,7 @@ pub fn run_to_end(
     let (sender, gone) = mpsc::sync_channel::<Wake>(4);
     let waker = sender.clone();
     let mut watch = interrupt.watch(move || drop(waker.try_send(Wake::Interrupted)));
-    let mut process = Process::spawn(line, move || drop(sender.send(Wake::Gone)))?;
+    let mut process = Process::spawn(line, &[], move || drop(sender.send(Wake::Gone)))?;
     let why = loop {
         if watch.take() {
             break FinishedWhy::Interrupted;

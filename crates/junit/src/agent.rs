@@ -12,9 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unflake_engine::Interrupt;
-use unflake_engine::process::{CommandLine, run_to_end};
+use unflake_engine::process::{CommandLine, Finished, run_to_end};
 
 use crate::jdk::Jdk;
+
+/// The language the agent is written in: that of the oldest Java it runs on.
+const RELEASE: &str = "8";
 
 /// More than a compiler takes on any machine.
 const COMPILE_TIME_MAX: Duration = Duration::from_mins(3);
@@ -145,14 +148,35 @@ fn compile(
     if !class_path.is_empty() {
         arguments.extend(["-cp".into(), class_path.into()]);
     }
-    if 9 <= jdk.feature() {
-        arguments.extend(["--release".into(), "8".into()]);
-    }
     for (name, text) in sources {
         let file = folder.join(format!("{name}.java"));
         fs::write(&file, text).map_err(fail)?;
         arguments.push(file.into());
     }
+    // Java 8 knows no `--release`, and a later one may not know 8 any more: then it is the one that
+    // runs the classes, too.
+    let old: Vec<OsString> = ["--release", RELEASE].map(OsString::from).into();
+    let releases = if jdk.feature() < 9 { vec![Vec::new()] } else { vec![old, Vec::new()] };
+    let mut text = String::new();
+    for release in releases {
+        let done = run_compiler(jdk, [release, arguments.clone()].concat(), folder, interrupt)?;
+        if done.exit.code == Some(0) {
+            return Ok(());
+        }
+        text = done.stdout + &done.stderr;
+        if !text.contains("release version") {
+            break;
+        }
+    }
+    Err(AgentError::Refused { version: jdk.version.clone(), text })
+}
+
+fn run_compiler(
+    jdk: &Jdk,
+    arguments: Vec<OsString>,
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<Finished, AgentError> {
     let program = jdk.program("javac");
     let line = CommandLine {
         program: program.clone(),
@@ -160,12 +184,8 @@ fn compile(
         current_dir: folder.to_owned(),
         env: Vec::new(),
     };
-    let done = run_to_end(&line, COMPILE_TIME_MAX, interrupt)
-        .map_err(|error| AgentError::Compiler(program.into(), error))?;
-    if done.exit.code == Some(0) {
-        return Ok(());
-    }
-    Err(AgentError::Refused { version: jdk.version.clone(), text: done.stdout + &done.stderr })
+    run_to_end(&line, COMPILE_TIME_MAX, interrupt)
+        .map_err(|error| AgentError::Compiler(program.into(), error))
 }
 
 fn file_name(entry: &str) -> &str {

@@ -6,8 +6,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The oldest Java that can speak to a Unix socket.
-pub(crate) const OLDEST: u32 = 16;
+/// The oldest Java that the agent is written for.
+pub(crate) const OLDEST: u32 = 8;
 
 /// A Java development kit.
 #[derive(Clone, Debug, PartialEq, Eq)]

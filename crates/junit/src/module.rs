@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
-use unflake_engine::{AgentFiles, Interrupt, Launch, Start};
+use unflake_engine::{AgentFiles, Interrupt, Launch, Start, Transport};
 
 use crate::agent::{MAIN, key};
 use crate::gradle::Task;
@@ -27,6 +27,12 @@ use crate::suite::{self, Collected};
 const PLAN: &str = "plan.json";
 const COLLECTED: &str = "collected.json";
 const ARGUMENTS: &str = "java.args";
+
+/// The Java from which on `java @FILE` is known.
+const FILES_SINCE: u32 = 9;
+/// Flags of ours that are not known to every Java, and since when they are.
+const NEWER_FLAGS: [(&str, u32); 2] =
+    [("-XX:-CreateCoredumpOnCrash", 9), ("-XX:+ErrorFileToStderr", 11)];
 
 /// One thing that Surefire or Gradle runs.
 #[derive(Clone, Debug)]
@@ -51,6 +57,8 @@ pub struct Module {
     pub(crate) class_path: Vec<String>,
     pub(crate) plan: Plan,
     pub(crate) java: OsString,
+    /// Whether `java` can be given a file with its arguments.
+    pub(crate) reads_files: bool,
     pub(crate) home: PathBuf,
 }
 
@@ -168,6 +176,7 @@ impl Module {
             class_path,
             plan,
             java: OsString::new(),
+            reads_files: true,
             home: PathBuf::new(),
         })
     }
@@ -188,6 +197,11 @@ impl Module {
             self.name = format!("{} ({})", self.name, n_same + 1);
         }
         self.java = jdk.program("java");
+        self.reads_files = FILES_SINCE <= jdk.feature();
+        self.flags.retain(|flag| {
+            let newer = |(new, since): &(&str, u32)| flag == new && jdk.feature() < *since;
+            !NEWER_FLAGS.iter().any(newer)
+        });
         self.class_path.push(agent.display().to_string());
         let key = key([self.name.as_str(), &self.plan.rootdir]);
         self.home = cache.join("module").join(key);
@@ -242,29 +256,41 @@ impl Module {
         words
     }
 
-    /// All of it in a file, for a command that can be pasted.
-    fn arguments_file(&self) -> String {
+    /// What Java is given before the tests that a person wants to run.
+    fn run_words(&self) -> Vec<String> {
         let mut words = self.start();
         words.extend([self.home.join(PLAN).display().to_string(), "--run".to_owned()]);
-        words.iter().map(|word| java_word(word) + "\n").collect()
+        words
+    }
+
+    /// All of it in a file, for a command that can be pasted.
+    fn arguments_file(&self) -> String {
+        self.run_words().iter().map(|word| java_word(word) + "\n").collect()
+    }
+
+    /// The same, by that file where Java can read it.
+    fn launcher_words(&self) -> Vec<String> {
+        if !self.reads_files {
+            return self.run_words();
+        }
+        vec![format!("@{}", self.home.join(ARGUMENTS).display())]
     }
 
     /// The command that runs these tests in this order without the build tool.
     pub(crate) fn launcher_command(&self, ids: &[&str]) -> String {
         let java = self.java.to_string_lossy();
-        let file = format!("@{}", self.home.join(ARGUMENTS).display());
-        let words = [&*java, &file].into_iter().chain(ids.iter().copied());
-        let line = shell::line(words);
+        let start = self.launcher_words();
+        let words = [&*java].into_iter().chain(start.iter().map(String::as_str));
+        let line = shell::line(words.chain(ids.iter().copied()));
         format!("cd {} && {line}", shell::quote(&self.current_dir.display().to_string()))
     }
 
     /// The same, as it is run.
     pub(crate) fn launcher_line(&self, ids: &[&str]) -> CommandLine {
-        let mut file = OsString::from("@");
-        file.push(self.home.join(ARGUMENTS));
+        let start = self.launcher_words().into_iter().map(OsString::from);
         CommandLine {
             program: self.java.clone(),
-            arguments: [file].into_iter().chain(ids.iter().map(OsString::from)).collect(),
+            arguments: start.chain(ids.iter().map(OsString::from)).collect(),
             current_dir: self.current_dir.clone(),
             env: self.changes_of_env(),
         }
@@ -333,6 +359,7 @@ impl Prepared {
             runner: Vec::new(),
             current_dir: self.module.current_dir.clone(),
             env: self.module.changes_of_env(),
+            transport: Transport::Pipes,
             start: Start::Cold,
             isolation: Vec::new(),
             start_timeout: limits.start_timeout,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use unflake_engine::{Launch, Limits, Perturbing};
+use unflake_engine::{Launch, Limits, Perturbing, Transport};
 use unflake_model::random::Random;
 use unflake_model::{Factor, Factors};
 
@@ -102,6 +102,7 @@ impl Project {
             runner,
             current_dir: self.current_dir.clone(),
             env: self.hashed().env,
+            transport: Transport::Socket,
             start: limits.start,
             isolation: limits.isolation,
             start_timeout: limits.start_timeout,

@@ -207,6 +207,8 @@ struct Count {
 struct ColdRow {
     as_predicted: u32,
     tries: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    others: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -345,9 +347,11 @@ impl EvidenceRow {
             failed_in: name(exhibit.finding.failed_in),
             alone: exhibit.finding.contrast.map(|contrast| count(contrast.alone)),
             after_group: exhibit.finding.contrast.map(|contrast| count(contrast.after_group)),
-            cold: exhibit
-                .cold_confirmed
-                .map(|it| ColdRow { as_predicted: it.as_predicted, tries: it.tries }),
+            cold: exhibit.cold_confirmed.map(|it| ColdRow {
+                as_predicted: it.as_predicted,
+                tries: it.tries,
+                others: Some(it.others).filter(|others| 0 < *others),
+            }),
         }
     }
 }

@@ -92,6 +92,8 @@ struct SavedExhibit {
     spent: SavedSpent,
     reproduce: Vec<String>,
     cold_confirmed: Option<(u32, u32)>,
+    #[serde(default)]
+    cold_others: u32,
     failure: Option<(String, String)>,
     state: Vec<SavedState>,
     #[serde(default)]
@@ -270,6 +272,7 @@ impl SavedExhibit {
             spent: spent(finding.spent),
             reproduce: exhibit.reproduce.clone(),
             cold_confirmed: exhibit.cold_confirmed.map(|it| (it.as_predicted, it.tries)),
+            cold_others: exhibit.cold_confirmed.map_or(0, |it| it.others),
             failure: failure.map(|it| (it.message.clone(), it.text.clone())),
             state: state.map(SavedState::of).collect(),
             choices: exhibit.choices.iter().map(SavedChoice::of).collect(),
@@ -306,7 +309,8 @@ impl SavedExhibit {
             questions: self.questions,
             spent: restored_spent(self.spent),
         };
-        let cold = |(as_predicted, tries)| Confirmation { as_predicted, tries };
+        let others = self.cold_others;
+        let cold = |(as_predicted, tries)| Confirmation { as_predicted, tries, others };
         Some(Exhibit {
             finding,
             reproduce: self.reproduce,

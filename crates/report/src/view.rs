@@ -158,6 +158,8 @@ pub struct Confirmation {
     pub as_predicted: u32,
     /// How often it was tried.
     pub tries: u32,
+    /// How many other victims of the same polluters ran in the same processes, before or after it.
+    pub others: u32,
 }
 
 /// How an attempt failed, in the runner's words.

@@ -118,8 +118,17 @@ fn sides(dependencies: &Dependencies, Contrast { alone, after_group }: Contrast)
     }
 }
 
-fn cold(who: &str, Confirmation { as_predicted, tries }: Confirmation, only: &str) -> String {
-    format!("{who} shows it {only}{as_predicted} of {tries} times")
+fn cold(
+    who: &str,
+    Confirmation { as_predicted, tries, others }: Confirmation,
+    only: &str,
+) -> String {
+    let shown = format!("{who} shows it {only}{as_predicted} of {tries} times");
+    if others == 0 {
+        return shown;
+    }
+    let victims = noun(others as usize, "other victim", "other victims");
+    format!("{shown}, in runs with {others} {victims}")
 }
 
 /// Findings counted by what they mean for a reader.

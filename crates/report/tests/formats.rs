@@ -240,7 +240,7 @@ fn a_command_that_shows_something_else_takes_the_confirmation_back() {
     for verdict in [Verdict::OdBrittle, Verdict::Ndod] {
         let exhibit = case.exhibits.iter_mut().find(|it| it.finding.verdict == verdict).unwrap();
         assert!(exhibit.is_confirmed());
-        exhibit.cold_confirmed = Some(Confirmation { as_predicted: 1, tries: 3 });
+        exhibit.cold_confirmed = Some(Confirmation { as_predicted: 1, tries: 3, others: 0 });
         // What fails at random may pass now and then.
         assert_eq!(exhibit.is_confirmed(), verdict == Verdict::Ndod);
     }

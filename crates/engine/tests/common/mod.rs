@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use unflake_engine::{
     AgentFiles, Ending, Engine, Event, Failure, Interrupt, Isolation, Launch, Start, StartError,
+    Transport,
 };
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, TestIndex,
@@ -33,6 +34,7 @@ pub(crate) fn launch(arguments: &[&str]) -> Launch {
         runner,
         current_dir: PathBuf::from("/"),
         env: Vec::new(),
+        transport: Transport::Socket,
         start: Start::Fork,
         isolation: Vec::new(),
         start_timeout: AMPLE,

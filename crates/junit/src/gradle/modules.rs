@@ -85,6 +85,7 @@ pub(crate) fn module(
         class_path,
         plan,
         java: OsString::new(),
+        reads_files: true,
         home: PathBuf::new(),
     };
     Ok((jdk, module))

@@ -38,11 +38,11 @@ fn shook(factors: &[Factor], cause: RootCause) -> Shook {
             text: String::new(),
         }),
         run: Some("1eef63/34".to_owned()),
-        replayed: Confirmation { as_predicted: 3, tries: 3 },
+        replayed: Confirmation { as_predicted: 3, tries: 3, ..Confirmation::default() },
         plain: Some(Plainly {
             command: "PYTHONHASHSEED=462 python -m pytest tests/test_club.py::test_order"
                 .to_owned(),
-            tried: Confirmation { as_predicted: 3, tries: 3 },
+            tried: Confirmation { as_predicted: 3, tries: 3, ..Confirmation::default() },
         }),
     }
 }

@@ -157,7 +157,7 @@ impl Case {
             |fails, attempts| Tally { failures: if fails { attempts } else { 0 }, attempts };
         exhibit.finding.dependencies = dependencies;
         exhibit.reproduce = vec![format!("pytest -p no:randomly {}", command.join(" "))];
-        exhibit.cold_confirmed = Some(Confirmation { as_predicted: 3, tries: 3 });
+        exhibit.cold_confirmed = Some(Confirmation { as_predicted: 3, tries: 3, others: 0 });
         exhibit.finding.contrast =
             Some(Contrast { alone: count(alone_fails, 10), after_group: count(!alone_fails, 25) });
     }
@@ -210,7 +210,7 @@ pub(crate) fn every_verdict() -> Case {
     let setters = Dependencies { state_setters: vec![group(&[8])], ..Dependencies::default() };
     case.depends(1, setters);
     case.depends(3, polluted_by(&[&[7]]));
-    case.exhibits[3].cold_confirmed = Some(Confirmation { as_predicted: 2, tries: 3 });
+    case.exhibits[3].cold_confirmed = Some(Confirmation { as_predicted: 2, tries: 3, others: 0 });
     case.exhibits[3].finding.contrast =
         Some(Contrast { alone: tally(1, 100), after_group: tally(57, 100) });
     case.depends(12, polluted_by(&[&[2]]));

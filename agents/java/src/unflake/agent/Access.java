@@ -29,21 +29,35 @@ final class Access {
             key = key();
             findLoaded = key.findVirtual(ClassLoader.class, "findLoadedClass",
                     MethodType.methodType(Class.class, String.class));
-            Class<?> internal = Class.forName("jdk.internal.misc.Unsafe");
+            Object internal = internal();
             MethodType asks = MethodType.methodType(boolean.class, Class.class);
-            Object one = key.findStatic(internal, "getUnsafe", MethodType.methodType(internal))
-                    .invoke();
-            isAsleep = key.findVirtual(internal, "shouldBeInitialized", asks).bindTo(one);
+            isAsleep = key.findVirtual(internal.getClass(), "shouldBeInitialized", asks)
+                    .bindTo(internal);
         } catch (Throwable closed) {
             throw new UnsupportedOperationException("this Java cannot be watched: " + closed);
         }
     }
 
-    private static MethodHandles.Lookup key() throws ReflectiveOperationException {
-        Class<?> type = Class.forName("sun.misc.Unsafe");
-        Field field = type.getDeclaredField("theUnsafe");
+    /** Java 8 has but the open one. */
+    private Object internal() throws Throwable {
+        Class<?> type;
+        try {
+            type = Class.forName("jdk.internal.misc.Unsafe");
+        } catch (ClassNotFoundException old) {
+            return unsafe();
+        }
+        return key.findStatic(type, "getUnsafe", MethodType.methodType(type)).invoke();
+    }
+
+    private static Object unsafe() throws ReflectiveOperationException {
+        Field field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
         field.setAccessible(true);
-        Object unsafe = field.get(null);
+        return field.get(null);
+    }
+
+    private static MethodHandles.Lookup key() throws ReflectiveOperationException {
+        Object unsafe = unsafe();
+        Class<?> type = unsafe.getClass();
         Field key = MethodHandles.Lookup.class.getDeclaredField("IMPL_LOOKUP");
         Object base = type.getMethod("staticFieldBase", Field.class).invoke(unsafe, key);
         Object offset = type.getMethod("staticFieldOffset", Field.class).invoke(unsafe, key);

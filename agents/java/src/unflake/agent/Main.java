@@ -16,7 +16,7 @@ import java.util.Set;
  * Our code inside the Java process that runs the tests.
  *
  * <pre>
- * java ... unflake.agent.Main PLAN SOCKET TOKEN      one run, as the engine asks for it
+ * java ... unflake.agent.Main PLAN fd:N,N,N TOKEN    one run, as the engine asks for it
  * java ... unflake.agent.Main PLAN --collect FILE    writes down which tests there are
  * java ... unflake.agent.Main PLAN --run TEST ...    runs tests in this order, for a person
  * java ... unflake.agent.Main PLAN --scout FILE N .. writes down which classes these tests use
@@ -95,9 +95,10 @@ public final class Main {
         }
     }
 
-    private void serve(String socket, String token) throws IOException {
+    private void serve(String pipes, String token) throws IOException {
         Capture capture = Capture.install();
-        Connection server = hello(socket, token, "server", null);
+        Connection.Address address = new Connection.Address(pipes);
+        Connection server = hello(address.server(), token, "server", null);
         String collected = plan.collected();
         server.say(collected);
         Preload preload = Preload.begin(plan);
@@ -108,7 +109,7 @@ public final class Main {
         Object number = integer(run.get("run"));
         server.say("forked", Json.object("run", number, "pid", pid()));
         Thread listener = leaveWith(server);
-        Connection connection = hello(socket, token, "run", number);
+        Connection connection = hello(address.run(), token, "run", number);
         connection.say("isolated",
                 Json.object("applied", new ArrayList<>(), "refused", refuse(run)));
         List<Test> tests = tests(collected);
@@ -128,17 +129,17 @@ public final class Main {
             done.put("chosen", choices.lastWords());
         }
         connection.say("done", done);
-        hush(server, listener);
+        hush(address, listener);
     }
 
     /** A thread that waits outside of Java's control would keep {@code halt} waiting for 0.3 s. */
-    private void hush(Connection server, Thread listener) throws IOException {
+    private void hush(Connection.Address address, Thread listener) {
         isLeaving = true;
-        server.hush();
         try {
+            address.hush();
             listener.join(HUSH_MS_MAX);
-        } catch (InterruptedException left) {
-            // A test left the thread so; then it takes a little longer.
+        } catch (IOException | InterruptedException | SecurityException left) {
+            // A test left the process or its thread so; then it takes a little longer.
             return;
         }
     }
@@ -163,9 +164,8 @@ public final class Main {
                 Boolean.TRUE.equals(wish.get("all_but"))));
     }
 
-    private static Connection hello(String socket, String token, String role, Object run)
+    private static Connection hello(Connection connection, String token, String role, Object run)
             throws IOException {
-        Connection connection = Connection.open(socket);
         connection.say("hello", Json.object(
                 "version", VERSION,
                 "role", role,
