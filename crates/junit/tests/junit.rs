@@ -163,8 +163,12 @@ fn a_process_that_dies_or_hangs_is_the_fault_of_the_test_under_way() {
     assert_eq!((ran.outcomes(), ran.ending), (vec![PASSED; 4], Ending::Complete));
     let limit = Duration::from_secs(5);
     let mut engine = start_with(&prepared, |limits| limits.test_timeout = limit);
-    let ran = run(&mut engine, &["HazardTest#hangs", "HazardTest#calm"]);
-    assert_eq!(ran.outcomes(), [Outcome::TimedOut { after: limit }, NOT_RUN]);
+    for name in ["hangs", "spins", "deadlocks"] {
+        let ran = run(&mut engine, &[&format!("HazardTest#{name}"), "HazardTest#calm"]);
+        assert_eq!(ran.outcomes(), [Outcome::TimedOut { after: limit }, NOT_RUN], "{name}");
+    }
+    let ran = run(&mut engine, &["HazardTest#calm"]);
+    assert_eq!(ran.outcomes(), [PASSED], "the rest goes on");
 }
 
 #[test]

@@ -3,6 +3,7 @@ package com.acme;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /** What can happen to a process. */
@@ -33,6 +34,37 @@ class HazardTest {
                 } catch (InterruptedException stubborn) {
                     continue;
                 }
+            }
+        }
+    }
+
+    @Test
+    void spins() {
+        while (true) {
+            Thread.yield();
+        }
+    }
+
+    @Test
+    void deadlocks() throws Exception {
+        Object one = new Object();
+        Object other = new Object();
+        CountDownLatch both = new CountDownLatch(2);
+        Thread thread = new Thread(() -> lock(one, other, both));
+        thread.start();
+        lock(other, one, both);
+    }
+
+    private static void lock(Object first, Object second, CountDownLatch both) {
+        synchronized (first) {
+            both.countDown();
+            try {
+                both.await();
+            } catch (InterruptedException nobody) {
+                throw new IllegalStateException(nobody);
+            }
+            synchronized (second) {
+                throw new IllegalStateException("no deadlock");
             }
         }
     }
