@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from club import files, line, mail, members, money, rules
 
@@ -62,8 +62,9 @@ def test_io(tmp_path):
 
 
 def test_time():
-    now = datetime.now()
-    assert members.badge("ann")["printed"] == now.strftime("%H:%M:%S")
+    began = datetime.now()
+    # Seconds would be chance; the clock's longer jumps are the seed's.
+    assert abs(members.badge("ann")["printed"] - began) < timedelta(seconds=30)
 
 
 def test_floating_point():

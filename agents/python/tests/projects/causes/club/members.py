@@ -13,4 +13,4 @@ def winner(members):
 
 
 def badge(name):
-    return {"name": name, "printed": datetime.now().strftime("%H:%M:%S")}
+    return {"name": name, "printed": datetime.now()}
