@@ -23,6 +23,7 @@ mod report;
 mod shell;
 mod site;
 mod suite;
+mod tool;
 
 pub use agent::AgentError;
 pub use gradle::Gradle;

@@ -1,14 +1,14 @@
 //! How is Maven called?
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unflake_engine::Interrupt;
-use unflake_engine::process::{CommandLine, Finished, run_to_end};
+use unflake_engine::process::Finished;
+
+use crate::tool;
 
 /// The wrapper that many projects bring along.
 const WRAPPER: &str = "mvnw";
@@ -27,10 +27,7 @@ pub struct Maven {
 impl Maven {
     /// That of the project in this folder.
     pub(crate) fn of(folder: &Path, options: &[OsString]) -> Self {
-        let wrapper = folder.join(WRAPPER);
-        let is_executable = fs::metadata(&wrapper)
-            .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
-        let program = if is_executable { wrapper.into() } else { "mvn".into() };
+        let program = tool::wrapper(folder, WRAPPER).map_or("mvn".into(), OsString::from);
         Self { program, folder: folder.to_owned(), options: options.to_vec() }
     }
 
@@ -44,21 +41,12 @@ impl Maven {
         let mut arguments: Vec<OsString> = vec!["--batch-mode".into()];
         arguments.extend(self.options.iter().cloned());
         arguments.extend(words);
-        let line = CommandLine {
-            program: self.program.clone(),
-            arguments,
-            current_dir: self.folder.clone(),
-            env: Vec::new(),
-        };
-        run_to_end(&line, time_max, interrupt)
+        tool::call(&self.program, &self.folder, arguments, time_max, interrupt)
     }
 
     /// As it would be typed in its folder.
     pub(crate) fn typed(&self) -> Vec<String> {
-        let is_wrapper = Path::new(&self.program).is_absolute();
-        let program = if is_wrapper { format!("./{WRAPPER}") } else { "mvn".to_owned() };
-        let options = self.options.iter().map(|option| option.to_string_lossy().into_owned());
-        std::iter::once(program).chain(options).collect()
+        tool::typed(&self.program, [WRAPPER, "mvn"], &self.options)
     }
 }
 
@@ -96,6 +84,8 @@ fn first_fault(log: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn modules_that_do_not_compile_are_named_and_those_with_tests_are_not() {

@@ -12,7 +12,8 @@ mod state;
 use std::time::Duration;
 
 use common::{
-    AMPLE, find, run, run_order, run_with, shop, start, start_with, suite, surroundings, turn,
+    AMPLE, each_kind_behaves_as_planted, find, run, run_order, run_with, shop, start, start_with,
+    suite, surroundings, turn,
 };
 use unflake_engine::{Ending, Interrupt};
 use unflake_junit::{PlainEnding, Project, ProjectError};
@@ -57,19 +58,7 @@ fn the_original_order_comes_out_as_under_surefire() {
 #[test]
 fn order_dependent_tests_of_each_kind_behave_as_planted() {
     for module in ["old", "new"] {
-        let prepared = shop().prepare(module);
-        let mut engine = start(&prepared);
-        let (polluter, victim) = ("CheckoutTest#paysInDollars", "AmountTest#isShownInEuro");
-        let cleaner = "SettingsTest#areReset";
-        let (brittle, setter) = ("CatalogTest#findsBook", "CatalogTest#loads");
-        let mut outcomes = |names: &[&str]| run(&mut engine, names).outcomes();
-        assert_eq!(outcomes(&[victim]), [PASSED], "{module}");
-        assert_eq!(outcomes(&[polluter, victim]), [PASSED, FAILED], "{module}");
-        assert_eq!(outcomes(&[polluter, cleaner, victim]), [PASSED; 3], "{module}");
-        assert_eq!(outcomes(&[brittle, setter]), [FAILED, PASSED], "{module}");
-        assert_eq!(outcomes(&[setter, brittle]), [PASSED, PASSED], "{module}");
-        let twice = run_with(&mut engine, &["VisitTest#isTheFirst"], Repetition::Twice);
-        assert_eq!(twice.outcomes(), [PASSED, FAILED], "{module}");
+        each_kind_behaves_as_planted(&shop().prepare(module));
     }
 }
 

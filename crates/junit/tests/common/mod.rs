@@ -13,6 +13,8 @@ use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
 };
 
+use crate::{FAILED, PASSED};
+
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(10);
 
@@ -35,7 +37,7 @@ pub(crate) fn shop() -> &'static Built {
         copy(&projects.join("shop"), &home);
         let around = surroundings(&home, folder.path());
         let project = Project::find(&around, &Interrupt::default()).unwrap_or_else(|error| {
-            panic!("these tests need a JDK (16 or newer) and Maven on the path: {error:?}")
+            panic!("these tests need a JDK and Maven on the path: {error:?}")
         });
         Built { _folder: folder, project }
     })
@@ -55,7 +57,7 @@ pub(crate) fn market() -> &'static Built {
         copy(&projects.join("choices/src"), &home.join("choices/src"));
         let around = surroundings(&home, folder.path());
         let project = Project::find(&around, &Interrupt::default()).unwrap_or_else(|error| {
-            panic!("these tests need a JDK (16 or newer) and Gradle on the path: {error:?}")
+            panic!("these tests need a JDK and Gradle on the path: {error:?}")
         });
         Built { _folder: folder, project }
     })
@@ -180,4 +182,20 @@ pub(crate) fn run_order(engine: &mut Engine, order: Order, repetition: Repetitio
     }
     let (observation, ending) = ran.unwrap();
     Ran { observation, ending, failures, changes: all_changes, restored }
+}
+
+/// Whether victim, brittle and non-idempotent test do what was planted.
+pub(crate) fn each_kind_behaves_as_planted(prepared: &Prepared) {
+    let mut engine = start(prepared);
+    let (polluter, victim) = ("CheckoutTest#paysInDollars", "AmountTest#isShownInEuro");
+    let cleaner = "SettingsTest#areReset";
+    let (brittle, setter) = ("CatalogTest#findsBook", "CatalogTest#loads");
+    let mut outcomes = |names: &[&str]| run(&mut engine, names).outcomes();
+    assert_eq!(outcomes(&[victim]), [PASSED]);
+    assert_eq!(outcomes(&[polluter, victim]), [PASSED, FAILED]);
+    assert_eq!(outcomes(&[polluter, cleaner, victim]), [PASSED; 3]);
+    assert_eq!(outcomes(&[brittle, setter]), [FAILED, PASSED]);
+    assert_eq!(outcomes(&[setter, brittle]), [PASSED, PASSED]);
+    let twice = run_with(&mut engine, &["VisitTest#isTheFirst"], Repetition::Twice);
+    assert_eq!(twice.outcomes(), [PASSED, FAILED]);
 }

@@ -7,7 +7,9 @@ use unflake_engine::{Ending, Interrupt};
 use unflake_junit::{PlainEnding, Project, ProjectError};
 use unflake_model::{Order, Outcome, Repetition};
 
-use crate::common::{market, run, run_order, run_with, start, suite, surroundings, turn};
+use crate::common::{
+    each_kind_behaves_as_planted, market, run_order, start, suite, surroundings, turn,
+};
 use crate::{FAILED, PASSED, paste};
 
 #[test]
@@ -67,19 +69,7 @@ fn reported(folder: &std::path::Path) -> BTreeMap<String, bool> {
 #[test]
 fn order_dependent_tests_of_each_kind_behave_as_planted_with_junit_4_and_5() {
     for module in ["old", "new"] {
-        let prepared = market().prepare(module);
-        let mut engine = start(&prepared);
-        let (polluter, victim) = ("CheckoutTest#paysInDollars", "AmountTest#isShownInEuro");
-        let cleaner = "SettingsTest#areReset";
-        let (brittle, setter) = ("CatalogTest#findsBook", "CatalogTest#loads");
-        let mut outcomes = |names: &[&str]| run(&mut engine, names).outcomes();
-        assert_eq!(outcomes(&[victim]), [PASSED], "{module}");
-        assert_eq!(outcomes(&[polluter, victim]), [PASSED, FAILED], "{module}");
-        assert_eq!(outcomes(&[polluter, cleaner, victim]), [PASSED; 3], "{module}");
-        assert_eq!(outcomes(&[brittle, setter]), [FAILED, PASSED], "{module}");
-        assert_eq!(outcomes(&[setter, brittle]), [PASSED, PASSED], "{module}");
-        let twice = run_with(&mut engine, &["VisitTest#isTheFirst"], Repetition::Twice);
-        assert_eq!(twice.outcomes(), [PASSED, FAILED], "{module}");
+        each_kind_behaves_as_planted(&market().prepare(module));
     }
 }
 
