@@ -73,6 +73,7 @@ impl Analysis<'_> {
                 rounds,
                 failing_original: FailingOriginal::Compare,
                 verify: Verify::Together,
+                rerun_passing: false,
                 ..idflakies::Settings::of_the_study(seed)
             };
             let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));

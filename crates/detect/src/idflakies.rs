@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::{try_join, try_join_all};
+use futures_util::future::try_join_all;
 use unflake_model::random::Random;
 use unflake_model::{Evidence, Order, OutcomeKind, Suite, TestIndex};
 use unflake_orders::shuffle::{Shuffle, reverse_class, reverse_class_method};
@@ -73,8 +73,8 @@ pub enum FailingOriginal {
 pub enum Verify {
     /// Each in runs of its own, as the tool does.
     Each,
-    /// All of them in the same two runs, of which the second does not wait for the first. What came
-    /// before a test is what came before it in a run of its own, so they say the same.
+    /// All of them in the same runs. What came before a test is what came before it in a run of its
+    /// own, so they say the same.
     Together,
 }
 
@@ -244,17 +244,11 @@ async fn classify(
     others: &[(TestIndex, Evidence)],
 ) -> Result<Vec<Class>, OutOfBudget> {
     let original = Order::original(lab.suite());
-    let again = ended_so(lab, order, others);
-    let without = async {
-        if settings.rerun_passing { ended_so(lab, &original, others).await } else { Ok(Vec::new()) }
-    };
-    let (again, without) = match settings.verify {
-        Verify::Together => try_join(again, without).await?,
-        Verify::Each => {
-            let again = again.await?;
-            let without = if again.is_empty() { Vec::new() } else { without.await? };
-            (again, without)
-        }
+    let again = ended_so(lab, order, others).await?;
+    let without = if settings.rerun_passing && !again.is_empty() {
+        ended_so(lab, &original, others).await?
+    } else {
+        Vec::new()
     };
     let class = |(test, _): &(TestIndex, Evidence)| {
         if again.contains(test) && !without.contains(test) {
