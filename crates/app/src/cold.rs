@@ -235,12 +235,20 @@ fn confirm_twice(
     finding: &Finding,
     runner: &dyn PlainRunner,
 ) -> Result<Confirmation, String> {
-    let mut confirmation = Confirmation { tries: TRIES, ..Confirmation::default() };
-    for _ in 0..TRIES {
+    count_shown(|| {
         let took = suite.duration(finding.test) * 2;
         let ended = runner.run_twice(suite.id(finding.test), took)?;
-        let is_failure = ended.and_then(OutcomeKind::evidence) == Some(Evidence::Fail);
-        confirmation.as_predicted += u32::from(is_failure);
+        Ok(ended.and_then(OutcomeKind::evidence) == Some(Evidence::Fail))
+    })
+}
+
+/// Tries something as often as a confirmation asks for.
+pub(crate) fn count_shown(
+    mut is_shown: impl FnMut() -> Result<bool, String>,
+) -> Result<Confirmation, String> {
+    let mut confirmation = Confirmation { tries: TRIES, ..Confirmation::default() };
+    for _ in 0..TRIES {
+        confirmation.as_predicted += u32::from(is_shown()?);
     }
     Ok(confirmation)
 }

@@ -80,7 +80,8 @@ impl<'a> Imports<'a> {
         };
         if finding.dependencies.polluters.is_empty() {
             let id = self.suite.id(finding.test);
-            exhibit.cold_confirmed = self.confirm_among(finding.test, first).ok();
+            exhibit.cold_confirmed =
+                cold::count_shown(|| self.fails_among(finding.test, first)).ok();
             exhibit.reproduce = self.runner.command_among(id, first).into_iter().collect();
         } else {
             exhibit.cold_confirmed =
@@ -126,15 +127,6 @@ impl<'a> Imports<'a> {
         };
         let found = minimal_subset(others.len(), |places| self.fails_among(test, &chosen(places)))?;
         Ok(found.map(|places| chosen(&places)).filter(|files| !files.is_empty()))
-    }
-
-    fn confirm_among(&self, test: TestIndex, files: &[&str]) -> Result<Confirmation, String> {
-        let mut confirmation = Confirmation::default();
-        for _ in 0..cold::TRIES {
-            confirmation.tries += 1;
-            confirmation.as_predicted += u32::from(self.fails_among(test, files)?);
-        }
-        Ok(confirmation)
     }
 
     fn fails_among(&self, test: TestIndex, files: &[&str]) -> Result<bool, String> {

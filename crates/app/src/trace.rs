@@ -101,9 +101,7 @@ impl Traced {
         };
         self.tests.iter().map(of_test).collect()
     }
-}
 
-impl Traced {
     /// How long each test took.
     pub(crate) fn durations(&self) -> BTreeMap<&TestId, Duration> {
         self.tests.iter().map(|it| (self.suite.id(it.test), it.duration)).collect()

@@ -126,14 +126,25 @@ fn jdk(build: &Build, java: Option<&Path>) -> Jdk {
 
 /// Nested classes come with their outer one, whichever of their files is found first.
 fn outer_first(classes: Vec<String>) -> Vec<String> {
-    let outer = |class: &str| class.split('$').next().unwrap_or(class).to_owned();
-    let mut sorted: Vec<String> = Vec::new();
-    for class in classes.iter().filter(|class| !class.contains('$')) {
-        sorted.push(class.clone());
-        sorted.extend(classes.iter().filter(|it| *it != class && outer(it) == *class).cloned());
+    let (nested, outer): (Vec<String>, Vec<String>) =
+        classes.into_iter().partition(|class| class.contains('$'));
+    let mut inside: BTreeMap<String, Vec<String>> =
+        outer.iter().map(|class| (class.clone(), Vec::new())).collect();
+    let mut rest = Vec::new();
+    for class in nested {
+        match class.split('$').next().and_then(|outer| inside.get_mut(outer)) {
+            Some(siblings) => siblings.push(class),
+            None => rest.push(class),
+        }
     }
-    let rest: Vec<String> = classes.into_iter().filter(|it| !sorted.contains(it)).collect();
-    sorted.into_iter().chain(rest).collect()
+    let mut sorted = Vec::new();
+    for class in outer {
+        let nested = inside.remove(&class).unwrap_or_default();
+        sorted.push(class);
+        sorted.extend(nested);
+    }
+    sorted.extend(rest);
+    sorted
 }
 
 /// Classes that the build's own filter lets through.
