@@ -10,6 +10,7 @@ module                question it answers
 ``start``             which runner, and what if it cannot even collect?
 ``wire``              how is a message written and read?
 ``with_pytest``       what are pytest's tests, and how is one of them run?
+``quick``             how can pytest run a quick test in a third of its time?
 ``neighbours``        which plugins and options of the project must stand back?
 ``with_unittest``     the same as ``with_pytest``, with the standard library alone
 ``serve``             which children live, and who has gone?

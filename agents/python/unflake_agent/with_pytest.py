@@ -28,6 +28,12 @@ from . import neighbours
 from .child import Ended, Suite
 from .wire import text
 
+try:
+    from . import quick
+except ImportError:
+    # A pytest that has moved what the quick way needs: there is the long one.
+    quick = None  # type: ignore[assignment]
+
 _MESSAGE_LIMIT = 2000
 
 
@@ -46,6 +52,7 @@ class PytestSuite(Suite):
         self._reports: List[Any] = []
         self._shown: Set[int] = set()
         self._style = ""
+        self._quick: Any = None
 
     # What pytest calls.
 
@@ -69,6 +76,9 @@ class PytestSuite(Suite):
         self._items = list(session.items)
         self.tests = [_describe(item) for item in self._items]
         self.rootdir = str(session.config.rootdir)
+        if quick is not None and quick.is_possible(session.config):
+            self._quick = quick.Quick(session.config, self._reports)
+            session.config.pluginmanager.register(self._quick)
         self._serve(self)
         return True
 
@@ -107,7 +117,10 @@ class PytestSuite(Suite):
         del self._reports[:]
         _make_anew(item)
         # To show a failure takes pytest longer than most tests; once is enough.
-        item.config.option.tbstyle = "line" if test in self._shown else self._style
+        is_brief = test in self._shown
+        item.config.option.tbstyle = "line" if is_brief else self._style
+        if self._quick is not None:
+            self._quick.is_brief = is_brief
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:

@@ -33,6 +33,7 @@ const FILES: &[(&str, &str)] = embed![
     "perturb/draw.py",
     "perturb/limits.py",
     "perturb/places.py",
+    "quick.py",
     "ring.py",
     "separate.py",
     "serve.py",

@@ -1,0 +1,174 @@
+"""How can pytest run a quick test in a third of its time?
+
+Most of what a quick test costs is asking the plugins: sixteen hooks for each test, most of them in
+all three phases. But what plugins stand around is the same in each phase: output and log records
+are caught, exceptions of threads are noticed. So here they stand around all three at once: the
+set-up hook is called with every plugin in its place, and when the fixtures are there, the test and
+its teardown run inside of it, by the same functions of pytest and in the same order. Whatever did
+not simply pass is judged by ``pytest_runtest_makereport``. Left out are reports of phases that
+passed, and being asked three times.
+
+Only of pytest's own plugins it is known that they do not mind. If anybody else stands around a
+phase or looks at reports (a conftest that has a fixture see whether the test failed), all tests go
+the long way; so do, always, those that are more than a function or that look at what was caught
+phase by phase.
+"""
+
+import unittest
+from types import SimpleNamespace
+from typing import Any, Callable, List, Optional
+
+import pytest
+from _pytest.runner import CallInfo
+from _pytest.skipping import evaluate_xfail_marks, xfailed_key
+
+try:
+    from _pytest.tmpdir import tmppath_result_key
+except ImportError:
+    # Before pytest 7.3 nobody keeps for `tmp_path` how the phases ended.
+    tmppath_result_key = None  # type: ignore[assignment]
+
+_LEFT_OUT = (
+    "pytest_runtest_logstart",
+    "pytest_runtest_call",
+    "pytest_runtest_teardown",
+    "pytest_runtest_makereport",
+    "pytest_runtest_logreport",
+    "pytest_runtest_logfinish",
+    "pytest_exception_interact",
+)
+_BY_PHASE = {"caplog", "capsys", "capsysbinary", "capfd", "capfdbinary", "capteesys"}
+_BY_PHASE |= {"pytester", "testdir", "subtests"}
+_STOPS = (KeyboardInterrupt, pytest.exit.Exception)
+_SAYS_MORE = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
+
+
+def is_possible(config: Any) -> bool:
+    """Whether nobody but pytest's own plugins would notice."""
+    if config.getoption("setuponly", False) or config.getoption("setupshow", False):
+        return False
+    left_out = [impl for name in _LEFT_OUT for impl in _impls(config, name)]
+    around = [impl for impl in _impls(config, "pytest_runtest_setup") if _is_wrapper(impl)]
+    return all(_is_own(impl.plugin) for impl in left_out + around)
+
+
+class Quick:
+    """A plugin, to be registered after all others: what it does in the set-up hook comes last."""
+
+    def __init__(self, config: Any, reports: List[Any]) -> None:
+        self.is_brief = False
+        """Whether one line about a failure of the next test is enough."""
+        self._reports = reports
+        self._call = _work(_impls(config, "pytest_runtest_call"))
+        self._teardown = _work(_impls(config, "pytest_runtest_teardown"))
+        self._nextitem: Any = None
+        self._inside: Optional[List[Any]] = None
+        """The phases that ended inside of the set-up hook, while one waits for them."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Optional[bool]:
+        if not _is_simple(item):
+            return None
+        if not item._request:
+            item._initrequest()
+        if tmppath_result_key is not None:
+            item._store.setdefault(tmppath_result_key, {})
+        self._nextitem = nextitem
+        phases = self._phases(item)
+        if any(phase.excinfo for phase in phases) or item.get_closest_marker("xfail"):
+            self._judge(item, phases)
+        item._request = False
+        item.funcargs = None
+        return True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_setup(self, item: Any) -> None:
+        inside, self._inside = self._inside, None
+        if inside is None:
+            return
+        inside.append(_phase("setup", bool))
+        inside.append(_phase("call", lambda: _do(self._call, item=item)))
+        inside.append(_phase("teardown", lambda: self._tear_down(item)))
+
+    def _tear_down(self, item: Any) -> None:
+        stops = item.session.shouldfail or item.session.shouldstop
+        _do(self._teardown, item=item, nextitem=None if stops else self._nextitem)
+
+    def _phases(self, item: Any) -> List[Any]:
+        inside: List[Any] = []
+        self._inside = inside
+        hooks = item.ihook
+        try:
+            whole = _phase("setup", lambda: hooks.pytest_runtest_setup(item=item))
+            if not inside:
+                self._inside = None
+                following = self._nextitem
+                tear_down = lambda: hooks.pytest_runtest_teardown(item=item, nextitem=following)
+                return [whole, _phase("teardown", tear_down)]
+        except _STOPS:
+            self._inside = None
+            self._judge(item, inside)
+            raise
+        if whole.excinfo is not None:
+            # Somebody who stands around has complained: in a plain run, around the test.
+            whole.when = "call"
+            inside[1] = whole
+        return inside
+
+    def _judge(self, item: Any, phases: List[Any]) -> None:
+        if self.is_brief and _is_plain(phases) and not item.get_closest_marker("xfail"):
+            self._reports.append(_brief(phases[1].excinfo))
+            return
+        if item._store.get(xfailed_key, None) is None:
+            # The test may have marked itself.
+            item._store[xfailed_key] = evaluate_xfail_marks(item)
+        judge = item.ihook.pytest_runtest_makereport
+        self._reports.extend(judge(item=item, call=phase) for phase in phases)
+
+
+def _is_simple(item: Any) -> bool:
+    return type(item) is pytest.Function and _BY_PHASE.isdisjoint(item.fixturenames)
+
+
+def _is_plain(phases: List[Any]) -> bool:
+    """Whether the test has failed, and nothing else is to be said."""
+    if [phase.when for phase in phases if phase.excinfo] != ["call"] or len(phases) != 3:
+        return False
+    error = phases[1].excinfo.value
+    return isinstance(error, Exception) and not isinstance(error, _SAYS_MORE)
+
+
+def _brief(excinfo: Any) -> Any:
+    """What there is to say about a failure that was shown before. A report would have pytest look
+    for its place in the sources, which takes as long as five quick tests."""
+    message = excinfo.exconly(tryshort=True)
+    crash = SimpleNamespace(reprcrash=SimpleNamespace(message=message))
+    said = {"longrepr": crash, "longreprtext": message, "capstdout": "", "capstderr": ""}
+    return SimpleNamespace(when="call", failed=True, skipped=False, **said)
+
+
+def _impls(config: Any, hook: str) -> List[Any]:
+    return list(getattr(config.hook, hook).get_hookimpls())
+
+
+def _is_wrapper(impl: Any) -> bool:
+    return bool(impl.hookwrapper or getattr(impl, "wrapper", False))
+
+
+def _is_own(plugin: Any) -> bool:
+    module = getattr(plugin, "__name__", None) or type(plugin).__module__
+    return module.split(".")[0] in ("_pytest", __name__.split(".")[0])
+
+
+def _work(impls: List[Any]) -> List[Any]:
+    """What is done inside of all wrappers, in the order in which it is."""
+    return [(i.function, i.argnames) for i in reversed(impls) if not _is_wrapper(i)]
+
+
+def _do(work: List[Any], **known: Any) -> None:
+    for function, names in work:
+        function(*[known[name] for name in names])
+
+
+def _phase(when: Any, function: Callable[[], Any]) -> Any:
+    return CallInfo.from_call(function, when, reraise=_STOPS)
