@@ -34,10 +34,14 @@ def loader(folder: str) -> Callable[[str], Any]:
     )
     assert spec is not None
     ours = {PRIVATE: importlib.util.module_from_spec(spec)}
+    # In a folder that is kept there is room for what is compiled, and nothing leads elsewhere.
+    keeps = os.path.isdir(os.path.join(folder, "__pycache__")) and sys.pycache_prefix is None
+    first = os.getpid()
 
     def bring(name: str) -> Any:
-        # No `__pycache__` beside the agent: our folder may be shared, or read only.
-        writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        # What a cell writes stays in it, and would look like something that a test left behind.
+        may_write = keeps and os.getpid() == first
+        writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, not may_write
         sys.modules.update(ours)
         try:
             return importlib.import_module(f"{PRIVATE}.{name}")

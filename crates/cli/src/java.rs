@@ -1,8 +1,6 @@
 //! A Java project: whether there is one, and the modules whose tests are looked into.
 
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use unflake_engine::Interrupt;
 use unflake_junit::{NonDex, Prepared, Project, ProjectError, Surroundings};
 
 use crate::exit::{self, Failure};
-use crate::running::COLLECT_MAX;
+use crate::running::{COLLECT_MAX, cache};
 
 /// How long the build may take.
 const BUILD_MAX: Duration = Duration::from_mins(30);
@@ -42,7 +40,7 @@ pub(crate) fn build(
     options: Vec<OsString>,
     interrupt: &Interrupt,
 ) -> Result<Built, Failure> {
-    let cache = cache()?;
+    let cache = cache("java")?;
     let around = Surroundings { folder, options, cache: cache.clone(), build_time_max: BUILD_MAX };
     let project = Project::find(&around, interrupt).map_err(|error| failure(&error))?;
     let mut complaints: Vec<String> = project.notes.clone();
@@ -80,21 +78,4 @@ fn failure(error: &ProjectError) -> Failure {
         message.push_str(&exit::indented(log));
     }
     Failure::NotRun { message, hint: error.hint().map(str::to_owned) }
-}
-
-/// A folder of ours, for what is made once.
-fn cache() -> Result<PathBuf, Failure> {
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    let Some(base) = base else {
-        return Err(Failure::input("there is no folder for what is compiled", "set HOME"));
-    };
-    let folder = base.join("unflake").join("java");
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    made.map_err(|error| Failure::NotRun {
-        message: format!("cannot make the folder `{}`: {error}", folder.display()),
-        hint: Some("let XDG_CACHE_HOME name another".to_owned()),
-    })?;
-    Ok(folder)
 }

@@ -2,6 +2,8 @@
 //! the tests cannot be run.
 
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,7 +54,26 @@ pub(crate) fn project(
         hash_seed: None,
         before: None,
         first: None,
+        // Without it everything takes a little longer.
+        kept: cache("python").ok(),
     })
+}
+
+/// A folder of ours, for what is made once.
+pub(crate) fn cache(name: &str) -> Result<PathBuf, Failure> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let Some(base) = base else {
+        return Err(Failure::input("there is no folder for what is compiled", "set HOME"));
+    };
+    let folder = base.join("unflake").join(name);
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| Failure::NotRun {
+        message: format!("cannot make the folder `{}`: {error}", folder.display()),
+        hint: Some("let XDG_CACHE_HOME name another".to_owned()),
+    })?;
+    Ok(folder)
 }
 
 /// The levels that an option stands for.

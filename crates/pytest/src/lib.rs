@@ -17,6 +17,7 @@ mod mend;
 mod node_id;
 mod plain;
 mod project;
+mod settled;
 mod shell;
 mod shelter;
 mod symptom;

@@ -15,7 +15,8 @@ use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
 use unflake_engine::{Interrupt, private_folder};
 
 use crate::project::Project;
-use crate::shelter::{Changed, lay_out};
+use crate::settled;
+use crate::shelter::Changed;
 
 /// How long reading a few files may take.
 const TIME_MAX: Duration = Duration::from_mins(1);
@@ -126,7 +127,7 @@ pub fn propose(
     interrupt: &Interrupt,
 ) -> Result<Proposals, MendError> {
     let folder = private_folder().map_err(MendError::Ask)?;
-    let entry = lay_out(folder.path()).map_err(MendError::Ask)?;
+    let entry = settled::entry(project.kept.as_deref(), folder.path()).map_err(MendError::Ask)?;
     let (request, answer) = (folder.path().join("request"), folder.path().join("answer"));
     let body = serde_json::to_vec(wrong).map_err(|error| MendError::Broken(error.to_string()))?;
     fs::write(&request, body).map_err(MendError::Ask)?;

@@ -7,8 +7,8 @@ use unflake_engine::{Launch, Limits, Perturbing, Transport};
 use unflake_model::random::Random;
 use unflake_model::{Factor, Factors};
 
-use crate::agent_files::agent_files;
 use crate::interpreter::Interpreter;
+use crate::settled::agent;
 
 /// Who runs the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct Project {
     pub before: Option<String>,
     /// A statement of Python that a plain pytest executes when a test begins, if any.
     pub first: Option<String>,
+    /// A folder of ours for what is made once; without, everything is made anew.
+    pub kept: Option<PathBuf>,
 }
 
 /// How strings are hashed is decided when an interpreter starts.
@@ -98,7 +100,7 @@ impl Project {
         Launch {
             program: self.interpreter.program.clone(),
             flags: Vec::new(),
-            agent: agent_files(),
+            agent: agent(self.kept.as_deref()),
             runner,
             current_dir: self.current_dir.clone(),
             env: self.hashed().env,

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use unflake_engine::process::CommandLine;
 
-use crate::agent_files::agent_files;
 use crate::project::Project;
+use crate::settled;
 
 /// Ends with this status where files cannot be shown otherwise than they are.
 pub(crate) const NOT_COVERED: i32 = 125;
@@ -39,7 +39,7 @@ pub(crate) fn sheltered(
     folder: &Path,
     line: CommandLine,
 ) -> io::Result<CommandLine> {
-    let entry = lay_out(folder)?;
+    let entry = settled::entry(project.kept.as_deref(), folder)?;
     let scratch = folder.join("shelter");
     fs::create_dir(&scratch)?;
     let list = list_changed(folder, tree.changed)?;
@@ -48,18 +48,6 @@ pub(crate) fn sheltered(
     arguments.extend(["--".into(), line.program]);
     arguments.extend(line.arguments);
     Ok(CommandLine { program: project.interpreter.program.clone(), arguments, ..line })
-}
-
-/// Writes the agent into a folder; what the interpreter is given to start it.
-pub(crate) fn lay_out(folder: &Path) -> io::Result<PathBuf> {
-    let agent = agent_files();
-    let place = folder.join("agent");
-    for (name, contents) in agent.files {
-        let file = place.join(name);
-        fs::create_dir_all(file.parent().unwrap_or(&place))?;
-        fs::write(file, contents)?;
-    }
-    Ok(place.join(agent.entry))
 }
 
 /// Writes down which files are to be seen how: the path of each and where its contents are, with

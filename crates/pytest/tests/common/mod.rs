@@ -65,6 +65,7 @@ impl Little {
             hash_seed: None,
             before: None,
             first: None,
+            kept: None,
             env: Vec::new(),
         };
         Self { folder, project }
