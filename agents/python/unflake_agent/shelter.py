@@ -8,7 +8,6 @@ its parent would end the engine otherwise.
 
 import os
 import resource
-import shutil
 import signal
 from typing import List
 
@@ -50,6 +49,8 @@ def main(rootdir: str, scratch: str, changed: str, command: List[str]) -> int:
 
 
 def _show(changed: str, tree: str) -> None:
+    import shutil
+
     with open(changed, "rb") as file:
         names = file.read().split(b"\0")
     for path, contents in zip(names[::2], names[1::2]):

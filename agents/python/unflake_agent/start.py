@@ -6,6 +6,7 @@ it found. Nothing a runner does ends in silence: a usage error, a broken conftes
 are all told as ``failed``.
 """
 
+import gc
 import importlib.util
 import os
 import platform
@@ -25,6 +26,10 @@ NO_ENGINE = 97
 
 Bring = Callable[[str], Any]
 """Loads one more of our modules (``__main__``)."""
+
+
+_RARELY = 100_000
+"""So many new objects are let be before rubbish is looked for, while tests are collected."""
 
 
 def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
@@ -109,6 +114,10 @@ class _Agent:
         self._writes_bytecode = not sys.dont_write_bytecode
         sys.dont_write_bytecode = True
 
+        # Modules and tests are made, none of them is rubbish.
+        self._thresholds = gc.get_threshold()
+        gc.set_threshold(_RARELY, *self._thresholds[1:])
+
     def work(self, collect: Callable[[], None]) -> None:
         """Collects and serves; tells what went wrong if it does not come that far."""
         try:
@@ -138,6 +147,8 @@ class _Agent:
         os._exit(0)
 
     def _serve(self, suite: child.Suite) -> None:
+        if gc.get_threshold()[0] == _RARELY:
+            gc.set_threshold(*self._thresholds)
         unsafe = forkable.why_not()
         setting = child.Setting(
             suite=suite,

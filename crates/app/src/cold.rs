@@ -168,8 +168,10 @@ pub(crate) fn try_often(
         }
         Ok(confirmation)
     };
-    // Each try starts a process and mostly waits for it.
-    let width = std::thread::available_parallelism().map_or(1, NonZero::get);
+    // Each try starts a process and mostly waits for it. The tries of one are begun together, so
+    // that none is still to be waited for when all else is done.
+    let n_cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let width = if runner.is_dear() { n_cores } else { n_cores.max(TRIES as usize) };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..width).map(|_| scope.spawn(try_on)).collect();
         let mut confirmation = Confirmation::default();

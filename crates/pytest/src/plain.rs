@@ -350,6 +350,8 @@ impl Plain<'_> {
             format!("--junit-xml={}", report.display()),
             "--continue-on-collection-errors".to_owned(),
             "--maxfail=0".to_owned(),
+            // Nobody reads what it would show, and to make it up takes longer than most tests.
+            "--tb=line".to_owned(),
         ]);
         let options = arguments.into_iter().map(OsString::from);
         let interpreter = &self.project.interpreter;

@@ -77,7 +77,7 @@ class Watch:
         self._first_heap = None
         self._heap = None
         if wanted is not None:
-            self._first_heap = heap.Heap(chosen, place.tree, True)
+            self._first_heap = heap.Heap(chosen, place.tree, True, place.items)
         if self._tells and chosen.intersection(heap.KINDS) - {"random"}:
             self._heap = heap.Heap(chosen, place.tree, False)
         self._watchers = _watchers(chosen, place)

@@ -18,7 +18,7 @@ import sys
 from operator import is_, itemgetter
 from time import perf_counter
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, Dict, FrozenSet, List, Tuple
+from typing import Any, Dict, FrozenSet, List, Optional, Tuple
 
 from .change import Change, Opaque, Undo, is_atom
 from .code import Module, Project
@@ -97,8 +97,16 @@ def _is_code(value: Any) -> bool:
 class Heap:
     """The project's modules, as they were when last looked at."""
 
-    def __init__(self, kinds: FrozenSet[str], tree: str, keeps: bool) -> None:
+    def __init__(
+        self,
+        kinds: FrozenSet[str],
+        tree: str,
+        keeps: bool,
+        items: Optional[List[str]] = None,
+    ) -> None:
+        """``items`` are all that will be put back, if that is known beforehand."""
         self._kinds = kinds
+        self._items = items
         self._tree = tree.rstrip(os.sep) + os.sep
         self._project = Project(kinds)
         self._keeps = keeps
@@ -199,7 +207,8 @@ class Heap:
         owners = _owners(modules)
         for identity, owner in owners.items():
             self._book.claims.setdefault(identity, owner)
-        self._add(modules, Module)
+        homes = None if self._items is None else _homes(self._items, modules)
+        self._add(modules if homes is None else homes, Module)
 
     def _add(self, modules: List[Tuple[str, Any]], kind: Any) -> None:
         for name, module in modules:
@@ -269,6 +278,20 @@ def _size(node: Any) -> int:
 def _is_of_tests(item: Tuple[str, Any]) -> bool:
     name = os.path.basename(file_of(item[1]) or "")
     return name.startswith(("test_", "conftest")) or name.endswith("_test.py")
+
+
+def _homes(items: List[str], modules: List[Tuple[str, Any]]) -> Optional[List[Tuple[str, Any]]]:
+    """The modules that hold these items; None if one of them may stand anywhere."""
+    homes = {}
+    for item in items:
+        holders = [(name, module) for name, module in modules if item.startswith(name + ".")]
+        name, module = max(holders, key=lambda holder: len(holder[0]), default=("", None))
+        label = re.split(r"[.\[ ]", item[len(name) + 1 :])[0]
+        held = namespace_of(module).get(label, GONE) if holders else GONE
+        if held is GONE or getattr(held, "__module__", name) != name:
+            return None
+        homes[name] = module
+    return list(homes.items())
 
 
 def _owners(modules: List[Tuple[str, Any]]) -> Dict[int, Tuple[str, str]]:
