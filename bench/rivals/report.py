@@ -89,13 +89,13 @@ def demands(cells: Cells, overhead: Optional[Overhead]) -> List[Tuple[str, Optio
     """What is demanded, what was measured, and at most how much it may be."""
     ours = {case: _best(cells, case, "Python", ours=True) for case in ("A", "C", "map")}
     python = _best(cells, "A", "Python")
-    ruby = _best(cells, "A", "Ruby")
+    ruby = {case: _best(cells, case, "Ruby") for case in ("A", "C")}
     share = overhead.share if overhead else None
     return [
         ("A, of the best Python rival on A", _ratio(ours["A"], python), RATIO_TO_PYTHON_MAX),
         ("C, of the best Python rival on A", _ratio(ours["C"], python), RATIO_TO_PYTHON_MAX),
-        ("A, of RSpec on A", _ratio(ours["A"], ruby), RATIO_TO_RSPEC_MAX),
-        ("C, of RSpec on A", _ratio(ours["C"], ruby), RATIO_TO_RSPEC_MAX),
+        ("A, of RSpec on A", _ratio(ours["A"], ruby["A"]), RATIO_TO_RSPEC_MAX),
+        ("C, of RSpec on C", _ratio(ours["C"], ruby["C"]), RATIO_TO_RSPEC_MAX),
         (
             "complete map, of ipflakies",
             _ratio(ours["map"], _best(cells, "map", "Python")), RATIO_TO_MAP_MAX,

@@ -19,8 +19,9 @@ rights it grants are given up again before the first test, or a test that expect
 import errno
 import fcntl
 import os
-import socket
 import struct
+from _socket import AF_INET, SOCK_DGRAM
+from _socket import socket as _Socket
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import linux
@@ -236,10 +237,13 @@ def _escape(path: str) -> str:
 
 def _own_network() -> None:
     linux.unshare(linux.CLONE_NEWNET)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    probe = _Socket(AF_INET, SOCK_DGRAM)
+    try:
         request = _IFREQ.pack(b"lo", 0)
         (_, flags) = _IFREQ.unpack(fcntl.ioctl(probe, _SIOCGIFFLAGS, request))
         fcntl.ioctl(probe, _SIOCSIFFLAGS, _IFREQ.pack(b"lo", flags | _IFF_UP))
+    finally:
+        probe.close()
 
 
 def _own_processes() -> None:

@@ -43,7 +43,9 @@ pub(crate) fn sheltered(
     let scratch = folder.join("shelter");
     fs::create_dir(&scratch)?;
     let list = list_changed(folder, tree.changed)?;
-    let mut arguments: Vec<OsString> = vec![entry.into(), "shelter".into()];
+    // What is installed there is for the command, not for us.
+    let mut arguments: Vec<OsString> = vec!["-I".into(), "-S".into()];
+    arguments.extend([entry.into(), "shelter".into()]);
     arguments.extend([tree.rootdir.into(), scratch.into(), list]);
     arguments.extend(["--".into(), line.program]);
     arguments.extend(line.arguments);
