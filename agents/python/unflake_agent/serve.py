@@ -12,7 +12,7 @@ import gc
 import os
 import select
 import signal
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional
 
 from . import linux
 from .child import Run, Setting, live_in_place
@@ -113,7 +113,6 @@ class Server:
         self._folder = folder
         self._cells: List[_Cell] = []
         self._n_made = 0
-        self._brought: Set[str] = set()
 
     def serve(self) -> bool:
         """Returns when no cell is left; whether the engine asked for it."""
@@ -164,11 +163,12 @@ class Server:
 
     def _start(self, run: Run) -> None:
         if run.is_watched:
-            self._bring("watch")
+            # Once, here: cells inherit it.
+            self._setting.bring("watch")
         if run.perturb is not None:
-            self._bring("perturb")
+            self._setting.bring("perturb")
         if run.trace:
-            self._bring("trace")
+            self._setting.bring("trace")
         if self._in_place:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)
@@ -180,16 +180,6 @@ class Server:
         cell.start(run, connection, errors)
         os.close(errors)
         self._connection.send("forked", run=run.run, pid=cell.pid)
-
-    def _bring(self, module: str) -> None:
-        """Loads it once, here: cells inherit it, if they are made afterwards."""
-        if module in self._brought:
-            return
-        self._setting.bring(module)
-        self._brought.add(module)
-        for cell in [c for c in self._cells if c.run is None]:
-            self._cells.remove(cell)
-            cell.reap()
 
     def _free_cell(self, levels: List[str]) -> _Cell:
         for cell in [c for c in self._cells if c.run is None]:
