@@ -34,7 +34,7 @@ const FILES_SINCE: u32 = 9;
 const NEWER_FLAGS: [(&str, u32); 3] =
     [("-XX:-CreateCoredumpOnCrash", 9), ("-XX:+ErrorFileToStderr", 11), (LATER, 9)];
 /// Most methods of a short run are not called often enough to be worth compiling after 200 calls.
-const LATER: &str = "-XX:CompileThresholdScaling=5";
+const LATER: &str = "-XX:CompileThresholdScaling=2";
 
 /// One thing that Surefire or Gradle runs.
 #[derive(Clone, Debug)]
