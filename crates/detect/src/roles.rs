@@ -10,6 +10,7 @@ use unflake_model::random::Random;
 use unflake_model::{CleanersOf, Dependencies, Evidence, Group, TestIndex};
 
 use crate::lab::Lab;
+use crate::ledger::Sighting;
 use crate::oracle::{Answer, Oracle, Stop};
 use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
 
@@ -178,7 +179,7 @@ impl Roles {
         let prefixes: BTreeSet<&[TestIndex]> = ledger
             .attempts(oracle.target())
             .filter(|attempt| attempt.evidence == alone)
-            .map(|attempt| attempt.prefix())
+            .map(Sighting::prefix)
             .collect();
         let mut n_seen: BTreeMap<TestIndex, usize> = BTreeMap::new();
         for prefix in prefixes {
