@@ -7,6 +7,10 @@ is taken (its JUnit 4 module). Each tool works on a copy of its own. Both make t
 the same kind, and put each test that came out otherwise to the test in the same way; then unflake
 makes as many rounds as fit into the time that iDFlakies took.
 
+Seconds are those of the rounds with what verifies them, for both. iDFlakies writes them down; ours
+are what the rounds add to a call without a round, which starts up and runs the original order.
+`UNFLAKE=PATH` takes a binary instead of building one.
+
 Exit code 1 if a tool could not be run, or if unflake misses an order-dependent test that iDFlakies
 finds in the same time; times decide nothing.
 """
@@ -51,6 +55,9 @@ def parse_args() -> argparse.Namespace:
 
 
 def build_ours() -> pathlib.Path:
+    given = os.environ.get("UNFLAKE")
+    if given:
+        return pathlib.Path(given).resolve()
     subprocess.run(["cargo", "build", "--release", "-p", "unflake"], cwd=str(ROOT), check=True)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return target.resolve() / "release" / "unflake"
@@ -68,10 +75,12 @@ def compare(
         for copy in copies:
             shutil.copytree(folder, str(copy), ignore=LEFT_OUT)
         cache = pathlib.Path(parent, "cache")
+        set_up = run_ours(program, (copies[0], cache), module, (0, args.jobs))
         first = run_ours(program, (copies[0], cache), module, (args.rounds, args.jobs))
+        first = first.without(set_up)
         answer = theirs.detect(copies[1], module, args.rounds)
         n_more = max(args.rounds, int(args.rounds * answer.seconds / first.seconds))
-        more = run_ours(program, (copies[0], cache), module, (n_more, args.jobs))
+        more = run_ours(program, (copies[0], cache), module, (n_more, args.jobs)).without(set_up)
     their_rate = per_minute(args.rounds, answer)
     row("iDFlakies", args.rounds, answer, their_rate)
     row("unflake", args.rounds, first, their_rate)
@@ -102,7 +111,7 @@ def run_ours(
     if done.returncode not in (0, 1):
         raise RuntimeError(f"`{' '.join(words)}` ended with {done.returncode}")
     said = json.loads(done.stdout)
-    # Without Maven's build, as theirs is; with collecting the tests and the original order.
+    # Without Maven's build.
     summary = said["summary"]
     kinds = {"od": set(), "nod": set()}
     for finding in said["findings"]:

@@ -3,15 +3,20 @@
 //! Set-up run of the original order with retries, then rounds of one configuration, each failure
 //! classified by running the truncated failing and the truncated passing order once more. A test
 //! classified before is rechecked with a given probability; once non-deterministic, always so.
+//!
+//! Rounds are looked into one after the other, because what is known of a test decides what is run
+//! for it; but the next ones are run meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::StreamExt as _;
 use futures_util::future::try_join_all;
+use futures_util::stream::FuturesOrdered;
 use unflake_model::random::Random;
 use unflake_model::{Evidence, Order, OutcomeKind, Suite, TestIndex};
 use unflake_orders::shuffle::{Shuffle, reverse_class, reverse_class_method};
 
-use crate::lab::{Lab, OutOfBudget};
+use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
 
 /// What iDFlakies tells apart.
@@ -174,36 +179,36 @@ async fn detect(lab: &Lab, settings: Settings, report: &mut Report) -> Result<()
     };
     report.failing.clone_from(&failing);
     let mut random = Random::labelled(settings.seed, &[0x1d_f1]);
-    let rounds: Vec<u64> = (0..settings.configuration.n_rounds(settings.rounds)).collect();
-    // As many at once as can be run at once; what is made of them does not depend on it.
-    for batch in rounds.chunks(lab.width().max(1)) {
-        let order = |round| settings.configuration.order(lab.suite(), settings.seed, round);
-        let runs = try_join_all(batch.iter().map(|round| lab.run(order(*round)))).await?;
-        for (round, run) in batch.iter().zip(runs) {
-            let others = settings.ended_otherwise(&run, &failing);
-            let known: Vec<Option<Class>> = others
-                .iter()
-                .map(|(test, _)| {
-                    let known = report.flaky.get(test).map(|(class, _)| *class);
-                    settings.without_a_run(known, &mut random)
-                })
-                .collect();
-            let open: Vec<(TestIndex, Evidence)> = others
-                .iter()
-                .zip(&known)
-                .filter(|(_, known)| known.is_none())
-                .map(|(it, _)| *it)
-                .collect();
-            let mut found = classify_all(lab, settings, &run.order, &open).await?.into_iter();
-            let classes = known.into_iter().filter_map(|known| known.or_else(|| found.next()));
-            for ((test, _), class) in others.iter().zip(classes) {
-                let entry = report.flaky.entry(*test).or_insert((class, Vec::new()));
-                entry.0 = class;
-                entry.1.push(*round);
-            }
+    let explore = lab.part(Urgency::Explore);
+    let start = |round| {
+        let order = settings.configuration.order(lab.suite(), settings.seed, round);
+        let run = explore.run(order);
+        async move { run.await.map(|run| (round, run)) }
+    };
+    let mut rounds = (0..settings.configuration.n_rounds(settings.rounds)).map(start);
+    let mut under_way = FuturesOrdered::new();
+    loop {
+        // One more than can be run at once: while this one is looked into, the others go on.
+        let n_ahead = lab.width() + 1;
+        under_way.extend(rounds.by_ref().take(n_ahead.saturating_sub(under_way.len())));
+        let Some(next) = under_way.next().await else { return Ok(()) };
+        let (round, run) = next?;
+        let others = settings.ended_otherwise(&run, &failing);
+        let mut class = |test| {
+            let known = report.flaky.get(test).map(|(class, _)| *class);
+            settings.without_a_run(known, &mut random)
+        };
+        let known: Vec<Option<Class>> = others.iter().map(|(test, _)| class(test)).collect();
+        let is_open = others.iter().zip(&known).filter(|(_, known)| known.is_none());
+        let open: Vec<(TestIndex, Evidence)> = is_open.map(|(it, _)| *it).collect();
+        let mut found = classify_all(lab, settings, &run.order, &open).await?.into_iter();
+        let classes = known.into_iter().filter_map(|known| known.or_else(|| found.next()));
+        for ((test, _), class) in others.iter().zip(classes) {
+            let entry = report.flaky.entry(*test).or_insert((class, Vec::new()));
+            entry.0 = class;
+            entry.1.push(round);
         }
     }
-    Ok(())
 }
 
 /// Tests that fail in the original order; `None` if the module is to be given up.

@@ -14,7 +14,7 @@
 //! knows. An experiment nobody waits for any more is dropped before it is handed out.
 
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -87,6 +87,7 @@ struct Desk {
     width: usize,
     stopped: bool,
     culprits: BTreeMap<TestIndex, u64>,
+    cleaners: BTreeSet<TestIndex>,
     suspicions: Vec<Suspicion>,
 }
 
@@ -199,6 +200,7 @@ impl<T: 'static> Inquiry<T> {
             width: 1,
             stopped: false,
             culprits: BTreeMap::new(),
+            cleaners: BTreeSet::new(),
             suspicions: Vec::new(),
         }));
         let lab = Lab {
@@ -362,6 +364,16 @@ impl Lab {
         let mut culprits: Vec<TestIndex> = desk.culprits.keys().copied().collect();
         culprits.sort_by_key(|test| (u64::MAX - desk.culprits[test], *test));
         culprits
+    }
+
+    /// Remembers tests that were found to clean up for some target.
+    pub fn add_cleaners(&self, tests: &[TestIndex]) {
+        self.desk.borrow_mut().cleaners.extend(tests);
+    }
+
+    /// Tests that were found to clean up for some target.
+    pub fn cleaners(&self) -> BTreeSet<TestIndex> {
+        self.desk.borrow().cleaners.clone()
     }
 
     /// Keeps this much of the budget, beyond its first half, for investigations.

@@ -4,17 +4,18 @@
 //! arrangement it looks at and in every run so far. [`Roles::sweep`] asks about every single test
 //! in a process of its own, as the literature does; [`crate::apart`] does so in few processes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use unflake_model::random::Random;
 use unflake_model::{CleanersOf, Dependencies, Evidence, Group, TestIndex};
 
 use crate::lab::Lab;
+use crate::ledger::Sighting;
 use crate::oracle::{Answer, Oracle, Stop};
 use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
 
 /// How many random arrangements of all other tests are searched for further groups.
-const N_SHUFFLED: u64 = 4;
+const N_SHUFFLED: usize = 4;
 
 /// What is known about the tests a target depends on.
 #[derive(Clone, Debug, Default)]
@@ -143,7 +144,11 @@ impl Roles {
                 self.explain_past_runs(oracle).await?;
             }
             let cleaners = self.all_cleaners();
-            for universe in arrangements(oracle, &cleaners) {
+            let mut universes = arrangements(oracle, &cleaners);
+            if self.are_others_innocent(oracle, &cleaners) {
+                universes.truncate(universes.len() - N_SHUFFLED);
+            }
+            for universe in universes {
                 all_groups(oracle, &universe, &mut self.groups).await?;
             }
             // Where a test turned out to end the process, arrangements without it are tried again.
@@ -157,6 +162,32 @@ impl Roles {
                 self.find_cleaners(oracle).await?;
             }
         }
+    }
+
+    /// Whether past runs have shown of every test without a role what shuffled arrangements would:
+    /// that the target ends as alone behind it, with no known cleaner in between. Of a target with
+    /// many siblings, the arrangements made for them have.
+    fn are_others_innocent(&self, oracle: &Oracle, cleaners: &BTreeSet<TestIndex>) -> bool {
+        if !oracle.is_deterministic() {
+            return false;
+        }
+        let with_a_role: BTreeSet<TestIndex> =
+            self.groups.iter().flatten().chain(cleaners).copied().collect();
+        let [others, _] = universes(oracle.lab(), oracle.target(), &with_a_role);
+        let alone = if self.effect_is_failing { Evidence::Pass } else { Evidence::Fail };
+        let ledger = oracle.lab().ledger();
+        let prefixes: BTreeSet<&[TestIndex]> = ledger
+            .attempts(oracle.target())
+            .filter(|attempt| attempt.evidence == alone)
+            .map(Sighting::prefix)
+            .collect();
+        let mut n_seen: BTreeMap<TestIndex, usize> = BTreeMap::new();
+        for prefix in prefixes {
+            for test in prefix.iter().rev().take_while(|test| !cleaners.contains(test)) {
+                *n_seen.entry(*test).or_default() += 1;
+            }
+        }
+        others.iter().all(|test| n_seen.get(test).is_some_and(|n| N_SHUFFLED <= *n))
     }
 
     /// Past runs that showed the effect although no known group explains it hold another group.
@@ -245,7 +276,7 @@ pub(crate) fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> V
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), left_out);
     let shuffled = |number| {
         let mut tests = forwards.clone();
-        Random::labelled(oracle.target().get() as u64, &[number]).shuffle(&mut tests);
+        Random::labelled(oracle.target().get() as u64, &[number as u64]).shuffle(&mut tests);
         tests
     };
     let shuffled: Vec<Vec<TestIndex>> = (0..N_SHUFFLED).map(shuffled).collect();

@@ -14,7 +14,7 @@
 //!
 //! **All cleaners.** A set of tests between polluters and victim that makes the effect go away
 //! holds a cleaner; halve such sets until single tests remain. Every test named is verified by a
-//! question of its own.
+//! question of its own. Cleaners of other targets are asked about first, apart from the rest.
 //!
 //! Limits: tests that only matter in the presence of others which were cut may be missed; what is
 //! reported was verified. An answer [`Answer::Unsure`] never removes a suspect.
@@ -194,8 +194,12 @@ pub async fn all_cleaners(
     candidates: &[TestIndex],
 ) -> Result<Vec<TestIndex>, Stop> {
     let mut cleaners = Vec::new();
-    let mut suspected: Vec<&[TestIndex]> =
-        if candidates.is_empty() { vec![] } else { vec![candidates] };
+    // Those of other targets first, one by one: usually they are all there are.
+    let known = oracle.lab().cleaners();
+    let (likely, rest): (Vec<TestIndex>, Vec<TestIndex>) =
+        candidates.iter().partition(|test| known.contains(test));
+    let mut suspected: Vec<&[TestIndex]> = likely.chunks(1).collect();
+    suspected.extend((!rest.is_empty()).then_some(&rest[..]));
     while !suspected.is_empty() {
         let prefixes: Vec<Vec<TestIndex>> =
             suspected.iter().map(|between| [group, between].concat()).collect();
@@ -215,5 +219,6 @@ pub async fn all_cleaners(
         suspected = halves;
     }
     cleaners.sort_unstable();
+    oracle.lab().add_cleaners(&cleaners);
     Ok(cleaners)
 }

@@ -249,6 +249,28 @@ fn a_finding_of_a_test_that_passes_and_fails_names_a_passing_and_a_failing_run()
     }
 }
 
+/// Where classes stay together there are no tours, and each victim is searched for by itself.
+#[test]
+fn what_was_found_for_a_victim_makes_its_siblings_cheap() {
+    let victims: Vec<TestIndex> = (40..60).map(at).collect();
+    let polluters = Together::single(at(5));
+    let pollutions = vec![Pollution { polluters, cleaners: vec![at(30)] }];
+    let phenomena =
+        [Phenomenon::Victims { victims: victims.clone(), pollutions, ending: Ending::Fail }];
+    let suite = Suite::of_sizes(&[80]).unwrap().keeping_classes();
+    let sim = SimSuite::planted(suite, &phenomena, Timing::USUAL, 1).unwrap();
+    let (report, _) = run(&sim, 3, 2);
+    let mut attempts = Vec::new();
+    for victim in victims {
+        let finding = found(&report, victim).expect("it fails in half of the orders");
+        assert!(finding.confirmed && finding.is_complete);
+        assert_eq!(sorted(&finding.dependencies), sim.truth().of(victim).dependencies);
+        attempts.push(finding.spent.attempts);
+    }
+    attempts.sort_unstable();
+    assert!(2 * attempts[10] < attempts[19], "the median and the dearest: {attempts:?}");
+}
+
 /// 100,000 tests in classes of 5, of which 70,000 is polluted by 20,000 and cleaned by 50,000, and
 /// 33,333 needs 7.
 fn large() -> SimSuite {

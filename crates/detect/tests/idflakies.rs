@@ -71,6 +71,30 @@ fn victim(experiment: &Experiment, test: TestIndex) -> bool {
     test == at(0) && comes_after(&experiment.order, at(2), at(0))
 }
 
+#[test]
+fn the_next_rounds_are_run_while_a_test_is_put_to_the_test() {
+    let settings = Settings {
+        rounds: 20,
+        recheck: 1.0,
+        rerun_passing: false,
+        ..settings(Configuration::RandomClassMethod)
+    };
+    let inquiry = Inquiry::new(Rc::new(suite()), unlimited(), |lab| idflakies(lab, settings));
+    let mut n_asked = Vec::new();
+    let (report, _) = inquiry.drive(2, |experiments| {
+        n_asked.push(experiments.len());
+        experiments.iter().map(|experiment| observation(experiment, victim)).collect()
+    });
+    assert_eq!(report, play(settings, victim).0, "what is found does not depend on the width");
+    // The original order is run alone, and at the end what the last rounds showed is verified.
+    let n_alone = n_asked.iter().filter(|n| **n == 1).count();
+    assert!(n_alone <= 1 + 3, "{n_asked:?}");
+    assert!(
+        20 + 5 < n_asked.iter().sum::<usize>(),
+        "20 rounds and what verifies them: {n_asked:?}"
+    );
+}
+
 /// Of the classifications of seed 1265 both are those of Fig 2.1, in the rounds printed there: t3
 /// fails in round 3 and is NOD, t1 fails in rounds 7 and 8 and is OD. Rounds count from 0 here.
 #[test]

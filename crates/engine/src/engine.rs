@@ -98,7 +98,8 @@ impl Engine {
     fn prepare(launch: Launch, interrupt: &Interrupt) -> Result<Self, StartErrorKind> {
         let clock = Clock::start();
         let workshop = Workshop::new(&launch.agent).map_err(StartErrorKind::Folder)?;
-        let inbox = Inbox::open(&workshop.socket(), clock).map_err(StartErrorKind::Folder)?;
+        let inbox =
+            Inbox::open(&workshop.socket(), clock.clone()).map_err(StartErrorKind::Folder)?;
         let slot = inbox.slot();
         Ok(Self {
             launch,

@@ -269,6 +269,8 @@ pub fn run_to_end(
         match gone.recv_timeout(time_max.saturating_sub(clock.now())) {
             Ok(Wake::Gone) => break FinishedWhy::Exited,
             Ok(Wake::Interrupted) => (),
+            // Part of that time nobody was awake.
+            Err(RecvTimeoutError::Timeout) if clock.now() < time_max => (),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 break FinishedWhy::TimedOut;
             }

@@ -31,8 +31,10 @@ const ARGUMENTS: &str = "java.args";
 /// The Java from which on `java @FILE` is known.
 const FILES_SINCE: u32 = 9;
 /// Flags of ours that are not known to every Java, and since when they are.
-const NEWER_FLAGS: [(&str, u32); 2] =
-    [("-XX:-CreateCoredumpOnCrash", 9), ("-XX:+ErrorFileToStderr", 11)];
+const NEWER_FLAGS: [(&str, u32); 3] =
+    [("-XX:-CreateCoredumpOnCrash", 9), ("-XX:+ErrorFileToStderr", 11), (LATER, 9)];
+/// Most methods of a short run are not called often enough to be worth compiling after 200 calls.
+const LATER: &str = "-XX:CompileThresholdScaling=2";
 
 /// One thing that Surefire or Gradle runs.
 #[derive(Clone, Debug)]
@@ -391,6 +393,9 @@ pub(crate) fn quick(mut flags: Vec<String>) -> Vec<String> {
     let has = |part: &str| flags.iter().any(|flag| flag.contains(part));
     if !has("Tiered") && !has("-Xint") && !has("-Xcomp") {
         ours.push("-XX:TieredStopAtLevel=1".to_owned());
+        if !has("CompileThreshold") {
+            ours.push(LATER.to_owned());
+        }
     }
     if !(has("-XX:+Use") && has("GC")) {
         ours.push("-XX:+UseSerialGC".to_owned());
