@@ -167,6 +167,12 @@ def ours(functions):
     }
 
 
+def numbers(digits):
+    """Four bytes each, the lowest first."""
+    data = bytes.fromhex(digits)
+    return [int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4)]
+
+
 def build(folder):
     """The agent with its library beside it, where one can be built; whether it could."""
     target = os.path.join(folder, "unflake_agent")
@@ -201,7 +207,7 @@ class TraceCase(ProjectCase):
         for told in run.all("traced"):
             names += told["names"]
             test = agent.ids[told["position"]].split("::")[-1].split(".")[-1]
-            found[test] = [names[number] for number in told["functions"]]
+            found[test] = [names[number] for number in numbers(told["functions"])]
         return found
 
     def names(self, means, *arguments, **how):

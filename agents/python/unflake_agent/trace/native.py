@@ -7,7 +7,6 @@ on. What it must know about the inside of objects is looked up here in objects w
 if one is not as expected, there is no native means, and another one is taken.
 """
 
-import array
 import os
 import sys
 import threading
@@ -74,7 +73,7 @@ def _is_as_expected() -> bool:
     """Whether the objects of this interpreter are built as the library believes."""
     if _python is None or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
         return False
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if not getattr(sys, "_is_gil_enabled", lambda: True)() or sys.byteorder != "little":
         return False
     bound: Any = [].append
     defined, described = _word(id(len) + _DEFINITION), _word(id(list.append) + _DESCRIBED)
@@ -147,13 +146,12 @@ class _Library:
         self._noted = library.tracer_noted
         self._library = library
         self._place = ctypes.c_void_p()
+        self._at_place = ctypes.byref(self._place)
 
-    def numbers(self) -> List[int]:
+    def numbers(self) -> bytes:
         """The functions noted."""
-        n = self._noted(ctypes.byref(self._place))
-        noted = array.array("I")
-        noted.frombytes(ctypes.string_at(self._place.value or 0, 4 * n))
-        return noted.tolist()
+        n = self._noted(self._at_place)
+        return ctypes.string_at(self._place.value or 0, 4 * n)
 
     def callback(self, name: str) -> Any:
         """One of its functions as an object that Python can call."""
