@@ -273,6 +273,20 @@ class Told(TraceCase):
                 self.assertIn("builtins:len", found["test_fails"])
                 self.assertEqual(found["test_nothing"], {"test_a:test_nothing"})
 
+    def test_the_makers_of_types_are_told_apart(self):
+        self.write(
+            test_a="""
+            def test_a(): int.__new__(int), tuple.__new__(tuple)
+            def test_b(): str.__new__(str)
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                made = {"builtins:int.__new__", "builtins:tuple.__new__"}
+                self.assertEqual(found["test_a"] - {"test_a:test_a"}, made)
+                self.assertEqual(found["test_b"], {"builtins:str.__new__", "test_a:test_b"})
+
     def test_fixtures_and_the_runner_are_not_told(self):
         self.write(shop=SHOP, test_a=TESTS)
         for means in self.means:

@@ -18,7 +18,7 @@
 //!   state is alive then, and the state is read again after it.
 //! * Addresses in the table are not used again for something else. The agent holds every code
 //!   object that has a number. A C function is known by its definition (`PyMethodDef`), which is
-//!   static data of a library that Python does not unload.
+//!   static data of a library that Python does not unload; `__new__` by its type.
 //! * Objects that come in are borrowed, and not kept. Those that go out (`none`, `disable`) are
 //!   immortal in the versions of Python that have `sys.monitoring`.
 
@@ -39,6 +39,7 @@ const C_CALL: c_int = 4;
 // Where in an object what stands; the agent has looked.
 const KIND: usize = 8;
 const DEFINITION: usize = 16;
+const BOUND_TO: usize = 24;
 const DESCRIBED: usize = 40;
 /// There is no second pointer to follow.
 const NOWHERE: usize = usize::MAX;
@@ -98,6 +99,8 @@ pub struct Api {
     no_events: Object,
     call_events: Object,
     target_events: Object,
+    /// The definition that the `__new__` of all types in C share.
+    new: usize,
     /// Which pointers lead from a frame to its code.
     to_code: [usize; 2],
 }
@@ -408,6 +411,20 @@ unsafe fn outside(code: Object) -> Object {
     }
 }
 
+/// What a C function that is bound to something is known by.
+///
+/// # Safety
+///
+/// It is one.
+unsafe fn definition_of(function: Object, api: &Api) -> usize {
+    // SAFETY: the caller's promise; the agent has looked.
+    unsafe {
+        let definition = word(function, DEFINITION);
+        // Types in C are not unloaded either.
+        if definition == api.new { word(function, BOUND_TO) } else { definition }
+    }
+}
+
 /// # Safety
 ///
 /// `frame` is a frame that runs.
@@ -436,7 +453,7 @@ unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, arg: Object)
                 let code = code_of(frame, state.api.to_code);
                 state.leave(code);
             }
-            C_CALL if state.is_open => note(word(arg, DEFINITION), arg),
+            C_CALL if state.is_open => note(definition_of(arg, &state.api), arg),
             _ => {}
         }
     }
@@ -482,7 +499,7 @@ unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object
             let called = *args.add(2);
             let kind = word(called, KIND) as Object;
             if kind == state.api.bound || kind == state.api.bound_method {
-                note(word(called, DEFINITION), called);
+                note(definition_of(called, &state.api), called);
             } else if kind == state.api.descriptor {
                 note(word(called, DESCRIBED), called);
             }

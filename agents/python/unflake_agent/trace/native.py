@@ -27,8 +27,8 @@ LIBRARY = "tracer.so"
 
 _WORD = 8
 _NOWHERE = (1 << 64) - 1
-_KIND, _DEFINITION, _DESCRIBED = 8, 16, 40
-"""Where in an object its type is, and where in a C function what defines it."""
+_KIND, _DEFINITION, _BOUND_TO, _DESCRIBED = 8, 16, 24, 40
+"""Where in an object its type is, and where in a C function what defines it, and its object."""
 _TO_CODE = (((32, _NOWHERE), (3, 8)), ((24, 32), (3, 11)))
 """Where in a frame its code is, and the version from which on it is there."""
 
@@ -42,6 +42,7 @@ _RUNNERS = {"_pytest", "pluggy", "unflake_agent"}
 _N_TOOLS = 6
 """As many as ``sys.monitoring`` has."""
 
+_new: Any = object.__new__
 _getprofile, _gettrace = sys.getprofile, sys.gettrace
 _monitoring: Any = getattr(sys, "monitoring", None)
 
@@ -54,7 +55,7 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
         for name in (
             "set_profile call as_long release fetch restore this_thread enter_tracing leave_tracing "
             "first is_runner bound bound_method descriptor none disable set_events tool no_events "
-            "call_events target_events to_code to_code_then"
+            "call_events target_events new to_code to_code_then"
         ).split()
     ]
 
@@ -82,6 +83,7 @@ def _is_as_expected() -> bool:
         and _word(id(list.append) + _KIND) == id(Method)
         and _word(id(bound) + _DEFINITION) == described
         and defined != described
+        and _word(id(_new) + _BOUND_TO) == id(object)
         and ctypes.string_at(_word(defined)) == b"len"
         and ctypes.string_at(_word(described)) == b"append"
     )
@@ -130,7 +132,7 @@ class _Library:
                 *_PAUSE,
             )
         ]
-        self._api = _Api(*addresses, *map(id, self._held), *way)
+        self._api = _Api(*addresses, *map(id, self._held), _word(id(_new) + _DEFINITION), *way)
         library.tracer_arm.argtypes = [ctypes.c_size_t]
         library.tracer_enter.argtypes = [ctypes.c_size_t]
         library.tracer_noted.argtypes = [ctypes.c_void_p]
