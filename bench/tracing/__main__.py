@@ -105,7 +105,7 @@ def measured(agent: Any, repeat: int, kinds: List[str]) -> Optional[Dict[str, Li
             before, used[cell] = used.get(cell, 0.0), of_children(cell)
             row[kind].append(used[cell] - before)
             if kind == "traced":
-                told = [len(each["functions"]) for each in run.all("traced")]
+                told = [len(each["functions"]) // 8 for each in run.all("traced")]
                 row["functions"] = [sum(told) / max(1, len(told))]
     return row
 

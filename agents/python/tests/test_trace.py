@@ -167,6 +167,12 @@ def ours(functions):
     }
 
 
+def numbers(digits):
+    """Four bytes each, the lowest first."""
+    data = bytes.fromhex(digits)
+    return [int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4)]
+
+
 def build(folder):
     """The agent with its library beside it, where one can be built; whether it could."""
     target = os.path.join(folder, "unflake_agent")
@@ -201,7 +207,7 @@ class TraceCase(ProjectCase):
         for told in run.all("traced"):
             names += told["names"]
             test = agent.ids[told["position"]].split("::")[-1].split(".")[-1]
-            found[test] = [names[number] for number in told["functions"]]
+            found[test] = [names[number] for number in numbers(told["functions"])]
         return found
 
     def names(self, means, *arguments, **how):
@@ -266,6 +272,20 @@ class Told(TraceCase):
                 self.assertIn("posix:getppid", found["test_threads"])
                 self.assertIn("builtins:len", found["test_fails"])
                 self.assertEqual(found["test_nothing"], {"test_a:test_nothing"})
+
+    def test_the_makers_of_types_are_told_apart(self):
+        self.write(
+            test_a="""
+            def test_a(): int.__new__(int), tuple.__new__(tuple)
+            def test_b(): str.__new__(str)
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                made = {"builtins:int.__new__", "builtins:tuple.__new__"}
+                self.assertEqual(found["test_a"] - {"test_a:test_a"}, made)
+                self.assertEqual(found["test_b"], {"builtins:str.__new__", "test_a:test_b"})
 
     def test_fixtures_and_the_runner_are_not_told(self):
         self.write(shop=SHOP, test_a=TESTS)
@@ -380,6 +400,74 @@ class Hostile(TraceCase):
                 for test, told in found.items():
                     calls = {"builtins:abs", "posix:getppid", f"test_a:{test}"}
                     self.assertEqual(told - {"builtins:range"}, calls)
+
+    def test_a_function_that_one_test_calls_very_often_is_told_of_the_next_like_any_other(self):
+        self.write(
+            shop="""
+            def total(n):
+                for each in range(n): abs(each)
+                return divmod(n, 2)
+            """,
+            test_a="""
+            import shop
+            def test_a(): shop.total(30_000)
+            def test_b(): shop.total(1)
+            def test_c():
+                for n in range(600): shop.total(1)
+            def test_d(): shop.total(1)
+            """,
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                for test, told in found.items():
+                    calls = {"builtins:abs", "builtins:divmod", "shop:total", f"test_a:{test}"}
+                    self.assertEqual(told - {"builtins:range"}, calls)
+
+    def test_every_test_of_many_is_told_and_what_fixtures_call_in_between_is_not(self):
+        self.write(
+            test_a="""
+            import os, pytest
+            @pytest.fixture(autouse=True)
+            def around():
+                os.getcwd(); helper()
+                yield
+                os.getcwd(); helper()
+            def helper(): return len([])
+            @pytest.mark.parametrize("n", range(30))
+            def test_a(n):
+                os.getppid()
+                if n % 2: helper()
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                for n in range(30):
+                    calls = {"posix:getppid", "test_a:test_a"}
+                    more = {"test_a:helper", "builtins:len"} if n % 2 else set()
+                    self.assertEqual(found[f"test_a[{n}]"], calls | more)
+
+    def test_a_profiler_that_a_test_leaves_is_told_what_fixtures_call_later(self):
+        self.write(
+            test_a="""
+            import os, sys, pytest
+            SEEN = []
+            def profiler(frame, event, arg): SEEN.append((event, arg))
+            @pytest.fixture
+            def calls(): return os.getcwd()
+            @pytest.mark.parametrize("n", range(20))
+            def test_a(n): pass
+            def test_sets(): sys.setprofile(profiler)
+            def test_is_told(calls):
+                sys.setprofile(None)
+                assert ("c_call", os.getcwd) in SEEN
+            """
+        )
+        for means in self.means:
+            with self.subTest(means=means):
+                run = self.engine().whole(trace=means)
+                self.assertEqual(run.outcomes, ["passed"] * 22)
 
 
 if __name__ == "__main__":

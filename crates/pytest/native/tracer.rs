@@ -14,11 +14,11 @@
 //!
 //! * One thread at a time is in here. Every entry is called with the global interpreter lock held
 //!   (by the interpreter, or through `PyDLL`), and the agent does not load us where there is none.
-//!   The lock may be given up only while Python is asked for a number; no reference into the state
-//!   is alive then, and the state is read again after it.
+//!   The lock may be given up only while Python is called (`ask`, `listen`); no reference into the
+//!   state is alive then, and the state is read again after it.
 //! * Addresses in the table are not used again for something else. The agent holds every code
 //!   object that has a number. A C function is known by its definition (`PyMethodDef`), which is
-//!   static data of a library that Python does not unload.
+//!   static data of a library that Python does not unload; `__new__` by its type.
 //! * Objects that come in are borrowed, and not kept. Those that go out (`none`, `disable`) are
 //!   immortal in the versions of Python that have `sys.monitoring`.
 
@@ -39,6 +39,7 @@ const C_CALL: c_int = 4;
 // Where in an object what stands; the agent has looked.
 const KIND: usize = 8;
 const DEFINITION: usize = 16;
+const BOUND_TO: usize = 24;
 const DESCRIBED: usize = 40;
 /// There is no second pointer to follow.
 const NOWHERE: usize = usize::MAX;
@@ -47,10 +48,14 @@ const NOWHERE: usize = usize::MAX;
 const NONE: u32 = u32::MAX;
 /// Places in the table at first. It doubles when it is half full.
 const N_PLACES: usize = 1 << 13;
-/// So many events of a test are worth hearing. To have places switched off costs as much as about
-/// these, because all code must be prepared again before the next test. (A tenth of it cost more on
-/// a suite that compiles much: `docs/tracing.md`.)
-const N_HEARD_MAX: u32 = 200_000;
+/// So many calls of one function's are heard, then its places are switched off one by one. To
+/// switch them on again, when a later test calls it, costs as much as to hear some thirty calls;
+/// this is more, for the sake of places that call one C function after another.
+const N_HEARD_MAX: u32 = 256;
+
+// Which events of a code are told.
+const CALLS_ARE: u8 = 1;
+const RETURN_IS: u8 = 2;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -74,6 +79,9 @@ pub struct Api {
     release: unsafe extern "C" fn(Object),
     fetch: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
     restore: unsafe extern "C" fn(Object, Object, Object),
+    this_thread: unsafe extern "C" fn() -> Object,
+    enter_tracing: unsafe extern "C" fn(Object),
+    leave_tracing: unsafe extern "C" fn(Object),
     /// Gives a code object or a C function its number.
     first: Object,
     /// Says whether code is the runner's, or ours: 1 if so.
@@ -84,6 +92,15 @@ pub struct Api {
     descriptor: Object,
     none: Object,
     disable: Object,
+    /// `sys.monitoring.set_local_events`, our number there, and what it takes for no events, for
+    /// calls, and for calls and the return.
+    set_events: Object,
+    tool: Object,
+    no_events: Object,
+    call_events: Object,
+    target_events: Object,
+    /// The definition that the `__new__` of all types in C share.
+    new: usize,
     /// Which pointers lead from a frame to its code.
     to_code: [usize; 2],
 }
@@ -96,6 +113,12 @@ struct Entry {
     number: u32,
     /// The test in which it was noted last.
     test: u32,
+    /// Of a code: how many of the calls it makes were heard since it was noted in a test first.
+    n_heard: u32,
+    /// Which of its events are told.
+    told: u8,
+    /// Whether some places are switched off.
+    is_worn: bool,
 }
 
 /// What is known by its address.
@@ -116,12 +139,13 @@ struct State {
     noted: *mut u32,
     n_noted: usize,
     test: u32,
-    n_heard: u32,
     /// The code whose call opens the window.
     target: usize,
     /// How many of its calls have not returned.
     depth: u32,
     is_open: bool,
+    /// The thread in which nothing is told between tests; null while there is none.
+    paused: Object,
 }
 
 static mut STATE: *mut State = null_mut();
@@ -211,9 +235,16 @@ impl State {
         if entry.test != self.test {
             entry.test = self.test;
             let number = entry.number;
+            entry.n_heard = 0;
             self.push(number);
         }
         true
+    }
+
+    fn is_noted(&self, key: usize) -> bool {
+        // SAFETY: as above.
+        let entry = unsafe { &*self.table.find(key) };
+        entry.key == key && entry.test == self.test
     }
 
     fn push(&mut self, number: u32) {
@@ -225,7 +256,8 @@ impl State {
     }
 
     fn insert(&mut self, key: usize, number: u32) {
-        if self.table.insert(Entry { key, number, test: self.test }) {
+        let entry = Entry { key, number, test: self.test, n_heard: 0, told: 0, is_worn: false };
+        if self.table.insert(entry) {
             let noted = zeroed(self.table.mask + 1);
             // SAFETY: both have room for what was noted; the old one is nobody else's.
             unsafe {
@@ -251,10 +283,31 @@ impl State {
         }
     }
 
-    /// Whether the interpreter is to ask again at this place.
-    fn answer(&mut self) -> Object {
-        self.n_heard = self.n_heard.saturating_add(1);
-        if self.n_heard <= N_HEARD_MAX { self.api.none } else { self.api.disable }
+    /// Which events of a code are to be switched on now, after others were switched off.
+    fn missing(&mut self, code: usize) -> Option<(Object, bool)> {
+        // SAFETY: `find` gives a place of the table; nothing else refers to it now.
+        let entry = unsafe { &mut *self.table.find(code) };
+        let of_target = if code == self.target { RETURN_IS } else { 0 };
+        let wanted = entry.told | CALLS_ARE | of_target;
+        if entry.key == 0 || (entry.told == wanted && !entry.is_worn) {
+            return None;
+        }
+        let was_worn = entry.is_worn;
+        (entry.told, entry.is_worn) = (wanted, false);
+        let returns = wanted & RETURN_IS != 0;
+        Some((if returns { self.api.target_events } else { self.api.call_events }, was_worn))
+    }
+
+    /// Whether the interpreter is to ask again at this place of a code that calls something.
+    fn answer(&mut self, code: usize) -> Option<Object> {
+        // SAFETY: as above.
+        let entry = unsafe { &mut *self.table.find(code) };
+        if entry.key == 0 {
+            return None;
+        }
+        entry.n_heard = entry.n_heard.saturating_add(1);
+        entry.is_worn |= entry.n_heard > N_HEARD_MAX;
+        Some(if entry.is_worn { self.api.disable } else { self.api.none })
     }
 }
 
@@ -264,15 +317,53 @@ impl State {
 ///
 /// Both are objects, and nothing of the state is borrowed: Python may call us again.
 unsafe fn ask(api: Api, question: Object, shown: Object) -> isize {
-    // SAFETY: the caller's promise. An exception on its way is set aside meanwhile.
+    // SAFETY: the caller's promise.
+    unsafe {
+        aside(api, || {
+            let answer = (api.call)(question, shown, null_mut::<c_void>());
+            let number = if answer.is_null() { -1 } else { (api.as_long)(answer) };
+            (api.release)(answer);
+            number
+        })
+    }
+}
+
+/// Does something while an exception on its way is set aside; one that comes of it is dropped.
+///
+/// # Safety
+///
+/// See `state`.
+unsafe fn aside<T>(api: Api, act: impl FnOnce() -> T) -> T {
+    // SAFETY: the caller's promise.
     unsafe {
         let [mut kind, mut value, mut trace] = [null_mut(); 3];
         (api.fetch)(&raw mut kind, &raw mut value, &raw mut trace);
-        let answer = (api.call)(question, shown, null_mut::<c_void>());
-        let number = if answer.is_null() { -1 } else { (api.as_long)(answer) };
-        (api.release)(answer);
+        let done = act();
         (api.restore)(kind, value, trace);
-        number
+        done
+    }
+}
+
+/// Has the interpreter tell what this code calls, and when it returns if it is the test.
+///
+/// # Safety
+///
+/// `code` is a code object that runs, and nothing of the state is borrowed.
+unsafe fn listen(code: Object) {
+    // SAFETY: the caller's promise; `set_local_events` is made to be called here.
+    unsafe {
+        let api = state().api;
+        let Some((events, was_worn)) = state().missing(code as usize) else { return };
+        let set = |events: Object| {
+            let done = (api.call)(api.set_events, api.tool, code, events, null_mut::<c_void>());
+            (api.release)(done);
+        };
+        aside(api, || {
+            if was_worn {
+                set(api.no_events);
+            }
+            set(events);
+        });
     }
 }
 
@@ -314,9 +405,23 @@ unsafe fn outside(code: Object) -> Object {
         let number = u32::from(ask(api, api.is_runner, code) == 1);
         let outside = &mut state().outside;
         if (*outside.find(key)).key == 0 {
-            outside.insert(Entry { key, number, test: 0 });
+            outside.insert(Entry { key, number, test: 0, n_heard: 0, told: 0, is_worn: false });
         }
-        api.none
+        if number == 1 { api.disable } else { api.none }
+    }
+}
+
+/// What a C function that is bound to something is known by.
+///
+/// # Safety
+///
+/// It is one.
+unsafe fn definition_of(function: Object, api: &Api) -> usize {
+    // SAFETY: the caller's promise; the agent has looked.
+    unsafe {
+        let definition = word(function, DEFINITION);
+        // Types in C are not unloaded either.
+        if definition == api.new { word(function, BOUND_TO) } else { definition }
     }
 }
 
@@ -348,7 +453,7 @@ unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, arg: Object)
                 let code = code_of(frame, state.api.to_code);
                 state.leave(code);
             }
-            C_CALL if state.is_open => note(word(arg, DEFINITION), arg),
+            C_CALL if state.is_open => note(definition_of(arg, &state.api), arg),
             _ => {}
         }
     }
@@ -365,9 +470,12 @@ unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Objec
         if !state.is_open {
             return outside(code);
         }
-        note(code as usize, code);
-        let state = self::state();
-        if code as usize == state.target { state.api.none } else { state.answer() }
+        let is_target = code as usize == state.target;
+        if is_target || !state.is_noted(code as usize) {
+            note(code as usize, code);
+            listen(code);
+        }
+        self::state().api.none
     }
 }
 
@@ -386,17 +494,18 @@ unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object
     // SAFETY: as above; what is in a C function was checked by the agent.
     unsafe {
         let state = state();
-        if !state.is_open {
-            return outside(*args);
+        let code = *args;
+        if state.is_open {
+            let called = *args.add(2);
+            let kind = word(called, KIND) as Object;
+            if kind == state.api.bound || kind == state.api.bound_method {
+                note(definition_of(called, &state.api), called);
+            } else if kind == state.api.descriptor {
+                note(word(called, DESCRIBED), called);
+            }
         }
-        let called = *args.add(2);
-        let kind = word(called, KIND) as Object;
-        if kind == state.api.bound || kind == state.api.bound_method {
-            note(word(called, DEFINITION), called);
-        } else if kind == state.api.descriptor {
-            note(word(called, DESCRIBED), called);
-        }
-        self::state().answer()
+        let state = self::state();
+        state.answer(code as usize).unwrap_or(state.api.none)
     }
 }
 
@@ -448,33 +557,52 @@ pub unsafe extern "C" fn tracer_begin(api: *const Api) {
             noted: zeroed(N_PLACES),
             n_noted: 0,
             test: 0,
-            n_heard: 0,
             target: NOWHERE,
             depth: 0,
             is_open: false,
+            paused: null_mut(),
         });
         STATE = made;
     }
 }
 
-/// A new test, which begins with the next call of this code; at once if it is 0. Whether places
-/// were switched off in the last one.
+/// A new test, which begins with the next call of this code; at once if it is 0.
 ///
 /// # Safety
 ///
 /// See `state`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_arm(target: usize) -> c_int {
+pub unsafe extern "C" fn tracer_arm(target: usize) {
+    // SAFETY: the caller's promise; a thread that is paused is the one that runs.
+    unsafe {
+        let state = state();
+        if !state.paused.is_null() {
+            (state.api.leave_tracing)(state.paused);
+            state.paused = null_mut();
+        }
+        state.test = state.test.wrapping_add(1);
+        state.n_noted = 0;
+        state.target = target;
+        state.depth = 0;
+        state.is_open = target == 0;
+    }
+}
+
+/// Until the next test, the interpreter need not tell anything of this thread.
+///
+/// # Safety
+///
+/// See `state`; the next test is in this thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_pause() {
     // SAFETY: the caller's promise.
-    let state = unsafe { state() };
-    let is_worn = state.n_heard > N_HEARD_MAX;
-    state.test = state.test.wrapping_add(1);
-    state.n_noted = 0;
-    state.n_heard = 0;
-    state.target = target;
-    state.depth = 0;
-    state.is_open = target == 0;
-    c_int::from(is_worn)
+    unsafe {
+        let state = state();
+        if state.paused.is_null() {
+            state.paused = (state.api.this_thread)();
+            (state.api.enter_tracing)(state.paused);
+        }
+    }
 }
 
 /// In this thread, this code has been called just now.

@@ -13,6 +13,7 @@
 
 pub mod frame;
 mod message;
+mod numbers;
 
 pub use message::{
     Applied, Change, Choices, Chosen, Collected, CollectedTest, CollectionError, End, Ended,

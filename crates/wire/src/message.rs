@@ -266,6 +266,7 @@ pub struct Traced {
     /// Which attempt of it, from 0.
     pub attempt: usize,
     /// By number, each once.
+    #[serde(with = "crate::numbers")]
     pub functions: Vec<usize>,
     /// The functions that are new in this run. They are numbered as they are told, from 0.
     pub names: Vec<Function>,

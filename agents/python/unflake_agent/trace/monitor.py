@@ -8,9 +8,9 @@ them is noted; functions in Python are noted where they begin.
 
 import sys
 from types import BuiltinFunctionType, CodeType
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
-from .names import BoundMethod, Method, Names
+from .names import BoundMethod, Method, Names, as_bytes
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 _TOOL_IDS = (4, 3)
@@ -72,9 +72,9 @@ class Monitor:
             _monitoring.set_local_events(self._tool, self._target, 0)
         self._is_open, self._target = False, None
 
-    def numbers(self) -> List[int]:
+    def numbers(self) -> bytes:
         """The functions noted."""
-        return list(self._noted)
+        return as_bytes(self._noted)
 
     def _begins(self, code: CodeType, _: int) -> Any:
         if code is self._target:

@@ -12,7 +12,7 @@ import marshal
 import sys
 from importlib.util import cache_from_source
 from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ..wire import text
 
@@ -35,8 +35,15 @@ _name = BuiltinFunctionType.__dict__["__name__"].__get__
 _self = BuiltinFunctionType.__dict__["__self__"].__get__
 _getframe = sys._getframe
 
+_WIDTH = 4
+
 Place = Tuple[str, int]
 """Where code stands: its own name and its first line."""
+
+
+def as_bytes(numbers: Iterable[int]) -> bytes:
+    """Numbers as they are told: four bytes each, the lowest first."""
+    return b"".join(number.to_bytes(_WIDTH, "little") for number in numbers)
 
 
 class Names:

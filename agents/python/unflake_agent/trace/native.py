@@ -7,12 +7,11 @@ on. What it must know about the inside of objects is looked up here in objects w
 if one is not as expected, there is no native means, and another one is taken.
 """
 
-import array
 import os
 import sys
 import threading
 from types import BuiltinFunctionType, CodeType, FrameType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from . import monitor
 from .names import BoundMethod, Method, Names
@@ -28,14 +27,24 @@ LIBRARY = "tracer.so"
 
 _WORD = 8
 _NOWHERE = (1 << 64) - 1
-_KIND, _DEFINITION, _DESCRIBED = 8, 16, 40
-"""Where in an object its type is, and where in a C function what defines it."""
+_KIND, _DEFINITION, _BOUND_TO, _DESCRIBED = 8, 16, 24, 40
+"""Where in an object its type is, and where in a C function what defines it, and its object."""
 _TO_CODE = (((32, _NOWHERE), (3, 8)), ((24, 32), (3, 11)))
 """Where in a frame its code is, and the version from which on it is there."""
 
+_PAUSE = ("PyThreadState_EnterTracing", "PyThreadState_LeaveTracing")
+"""From 3.11 on; used from 3.12 on."""
+_N_TESTS_HEARD = 10
+"""After so many tests the runner has called most of what it ever calls."""
+
 _RUNNERS = {"_pytest", "pluggy", "unflake_agent"}
 
-_getprofile = sys.getprofile
+_N_TOOLS = 6
+"""As many as ``sys.monitoring`` has."""
+
+_new: Any = object.__new__
+_getprofile, _gettrace = sys.getprofile, sys.gettrace
+_monitoring: Any = getattr(sys, "monitoring", None)
 
 
 class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
@@ -44,8 +53,9 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
     _fields_ = [
         (name, ctypes.c_void_p if _python else None)
         for name in (
-            "set_profile call as_long release fetch restore first is_runner bound bound_method descriptor none disable "
-            "to_code to_code_then"
+            "set_profile call as_long release fetch restore this_thread enter_tracing leave_tracing "
+            "first is_runner bound bound_method descriptor none disable set_events tool no_events "
+            "call_events target_events new to_code to_code_then"
         ).split()
     ]
 
@@ -54,11 +64,17 @@ def _word(address: int) -> int:
     return int(ctypes.c_size_t.from_address(address).value)
 
 
+def _address(name: str) -> Optional[int]:
+    if _monitoring is None and name in _PAUSE:
+        return None
+    return ctypes.cast(getattr(_python, name), ctypes.c_void_p).value
+
+
 def _is_as_expected() -> bool:
     """Whether the objects of this interpreter are built as the library believes."""
     if _python is None or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
         return False
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if not getattr(sys, "_is_gil_enabled", lambda: True)() or sys.byteorder != "little":
         return False
     bound: Any = [].append
     defined, described = _word(id(len) + _DEFINITION), _word(id(list.append) + _DESCRIBED)
@@ -67,6 +83,7 @@ def _is_as_expected() -> bool:
         and _word(id(list.append) + _KIND) == id(Method)
         and _word(id(bound) + _DEFINITION) == described
         and defined != described
+        and _word(id(_new) + _BOUND_TO) == id(object)
         and ctypes.string_at(_word(defined)) == b"len"
         and ctypes.string_at(_word(described)) == b"append"
     )
@@ -97,11 +114,13 @@ class _Outside:
 class _Library:
     """The library, told about this interpreter."""
 
-    def __init__(self, path: str, names: Names, way: Tuple[int, int], disable: Any) -> None:
+    def __init__(self, path: str, names: Names, way: Tuple[int, int], tool: List[Any]) -> None:
         library = ctypes.PyDLL(path)
-        self._held = (names.number, _Outside().is_runner, disable)
+        kinds = [BuiltinFunctionType, BoundMethod, Method]
+        # Whose addresses the library has.
+        self._held = [names.number, _Outside().is_runner, *kinds, None, *tool]
         addresses = [
-            ctypes.cast(getattr(_python, name), ctypes.c_void_p).value
+            _address(name)
             for name in (
                 "PyEval_SetProfile",
                 "PyObject_CallFunctionObjArgs",
@@ -109,31 +128,32 @@ class _Library:
                 "Py_DecRef",
                 "PyErr_Fetch",
                 "PyErr_Restore",
+                "PyThreadState_Get",
+                *_PAUSE,
             )
         ]
-        objects = [*self._held[:2], BuiltinFunctionType, BoundMethod, Method, None, disable]
-        self._api = _Api(*addresses, *map(id, objects), *way)
+        self._api = _Api(*addresses, *map(id, self._held), _word(id(_new) + _DEFINITION), *way)
         library.tracer_arm.argtypes = [ctypes.c_size_t]
         library.tracer_enter.argtypes = [ctypes.c_size_t]
         library.tracer_noted.argtypes = [ctypes.c_void_p]
         library.tracer_noted.restype = ctypes.c_size_t
-        for name in ("tracer_begin", "tracer_enter", "tracer_install", "tracer_remove"):
-            getattr(library, name).restype = None
+        for name in ("begin", "arm", "pause", "enter", "install", "remove"):
+            getattr(library, "tracer_" + name).restype = None
         library.tracer_begin(ctypes.byref(self._api))
         self.arm = library.tracer_arm
+        self.pause = library.tracer_pause
         self.enter = library.tracer_enter
         self.install = library.tracer_install
         self.remove = library.tracer_remove
         self._noted = library.tracer_noted
         self._library = library
         self._place = ctypes.c_void_p()
+        self._at_place = ctypes.byref(self._place)
 
-    def numbers(self) -> List[int]:
+    def numbers(self) -> bytes:
         """The functions noted."""
-        n = self._noted(ctypes.byref(self._place))
-        noted = array.array("I")
-        noted.frombytes(ctypes.string_at(self._place.value or 0, 4 * n))
-        return noted.tolist()
+        n = self._noted(self._at_place)
+        return ctypes.string_at(self._place.value or 0, 4 * n)
 
     def callback(self, name: str) -> Any:
         """One of its functions as an object that Python can call."""
@@ -174,38 +194,53 @@ class NativeMonitor:
     """A tool of ``sys.monitoring``, from 3.12 on.
 
     It stays on between tests: to switch it means that the interpreter prepares all code anew that
-    is being run, the runner's above all. Instead, the runner's places are switched off, once.
+    is being run, the runner's above all. Instead, what a function calls is told from its first call
+    in a test on; that the runner's functions begin is switched off, once; and when most of them
+    are, nothing is told between tests, as while a trace function runs. Where somebody else traces
+    or monitors, all is told as ever.
     """
 
     def __init__(self, library: _Library, tool: int) -> None:
         self._library = library
-        self._tool = tool
         self.numbers = library.numbers
-        self._monitoring: Any = getattr(sys, "monitoring")
-        events = self._monitoring.events
+        self._n_tests = 0
+        self._is_alone = all(
+            each == tool or _monitoring.get_tool(each) is None for each in range(_N_TOOLS)
+        )
+        events = _monitoring.events
         begins, ends = library.callback("tracer_start"), library.callback("tracer_return")
-        callbacks: Dict[Any, Any] = {
-            events.PY_START: begins,
-            events.PY_RESUME: begins,
-            events.PY_THROW: begins,
-            events.PY_RETURN: ends,
-            events.PY_UNWIND: ends,
-            events.CALL: library.callback("tracer_call"),
-        }
-        for event, callback in callbacks.items():
-            self._monitoring.register_callback(tool, event, callback)
-        self._return = events.PY_RETURN
-        self._monitoring.set_events(tool, sum(callbacks) - self._return)
+        for event, callback in (
+            (events.PY_START, begins),
+            (events.PY_RESUME, begins),
+            (events.PY_THROW, begins),
+            (events.PY_RETURN, ends),
+            (events.PY_UNWIND, ends),
+            (events.CALL, library.callback("tracer_call")),
+        ):
+            _monitoring.register_callback(tool, event, callback)
+        everywhere = events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
+        _monitoring.set_events(tool, everywhere)
 
     def arm(self, code: Optional[CodeType]) -> None:
         """Waits for a call of ``code``; for none, if there is no telling."""
-        if code is not None:
-            self._monitoring.set_local_events(self._tool, code, self._return)
-        if self._library.arm(0 if code is None else id(code)):
-            self._monitoring.restart_events()
+        self._library.arm(0 if code is None else id(code))
 
     def disarm(self) -> None:
         """Stops, when the numbers are taken."""
+        self._n_tests += 1
+        if self._n_tests > _N_TESTS_HEARD and self._is_alone:
+            if _getprofile() is None and _gettrace() is None:
+                self._library.pause()
+
+
+def _tool() -> Optional[List[Any]]:
+    """What the library must know of ``sys.monitoring``; None if there is no place for us."""
+    tool = monitor.tool_id()
+    if tool is None:
+        return None
+    events = _monitoring.events
+    masks = [0, events.CALL, events.CALL | events.PY_RETURN]
+    return [_monitoring.DISABLE, _monitoring.set_local_events, tool, *masks]
 
 
 def begin(names: Names) -> Any:
@@ -213,16 +248,13 @@ def begin(names: Names) -> Any:
     path = os.path.join(os.path.dirname(__file__), LIBRARY)
     if not os.path.isfile(path) or not _is_as_expected():
         return None
-    is_profile = sys.version_info < (3, 12)
+    is_profile = _monitoring is None
     way = _to_code() if is_profile else (0, 0)
-    if way is None:
+    tool = [None] * 6 if is_profile else _tool()
+    if way is None or tool is None:
         return None
     try:
-        disable = None if is_profile else getattr(sys, "monitoring").DISABLE
-        library = _Library(path, names, way, disable)
+        library = _Library(path, names, way, tool)
     except (OSError, AttributeError):
         return None
-    if is_profile:
-        return NativeProfile(library)
-    tool = monitor.tool_id()
-    return None if tool is None else NativeMonitor(library, tool)
+    return NativeProfile(library) if is_profile else NativeMonitor(library, tool[2])

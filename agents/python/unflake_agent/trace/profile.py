@@ -6,9 +6,9 @@ Below 3.12 the profiler belongs to a thread; ``threading`` gives it to those it 
 import sys
 import threading
 from types import CodeType, FrameType
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
-from .names import Names
+from .names import Names, as_bytes
 
 _setprofile = sys.setprofile
 _getprofile = sys.getprofile
@@ -42,9 +42,9 @@ class Profile:
         if getattr(threading, "_profile_hook", None) == self._event:
             threading.setprofile(None)
 
-    def numbers(self) -> List[int]:
+    def numbers(self) -> bytes:
         """The functions noted."""
-        return list(self._noted)
+        return as_bytes(self._noted)
 
     def _event(self, frame: FrameType, event: str, arg: Any) -> None:
         if event == "call":
