@@ -164,6 +164,18 @@ class Ways(ProjectCase):
         self.write(test_a=WHICH_WAY, conftest=STANDS_AROUND)
         self.assertEqual(self.way(), "long")
 
+    def test_long_while_somebody_minds_of_whom_that_is_known(self):
+        # What is found by its name is taken for it.
+        self.write(
+            _hypothesis_pytestplugin="def pytest_runtest_logreport(report): pass",
+            hypothesis="",
+            test_a=WHICH_WAY
+            + "    def test_b(): import hypothesis\n"
+            + "    def test_c(): test_way()\n",
+        )
+        run = self.engine("-p", "_hypothesis_pytestplugin").whole()
+        self.assertEqual(run.outcomes, ["failed", "passed", "passed"])
+
     def test_long_if_phases_are_to_be_shown(self):
         self.write(test_a=WHICH_WAY)
         self.assertEqual(self.way("--setup-show"), "long")

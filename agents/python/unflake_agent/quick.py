@@ -8,15 +8,16 @@ its teardown run inside of it, by the same functions of pytest and in the same o
 not simply pass is judged by ``pytest_runtest_makereport``. Left out are reports of phases that
 passed, and being asked three times.
 
-Only of pytest's own plugins it is known that they do not mind. If anybody else stands around a
-phase or looks at reports (a conftest that has a fixture see whether the test failed), all tests go
-the long way; so do, always, those that are more than a function or that look at what was caught
-phase by phase.
+Only of pytest's own plugins it is known that they do not mind, and of a few others when they do not
+(``_MINDS``). If anybody else stands around a phase or looks at reports (a conftest that has a
+fixture see whether the test failed), all tests go the long way; so do, always, those that are more
+than a function or that look at what was caught phase by phase.
 """
 
+import sys
 import unittest
 from types import SimpleNamespace
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 from _pytest.runner import CallInfo
@@ -39,17 +40,41 @@ _LEFT_OUT = (
 )
 _BY_PHASE = {"caplog", "capsys", "capsysbinary", "capfd", "capfdbinary", "capteesys"}
 _BY_PHASE |= {"pytester", "testdir", "subtests"}
+_OURS = __name__.split(".")[0]
 _STOPS = (KeyboardInterrupt, pytest.exit.Exception)
 _SAYS_MORE = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 
 
+def _fakes_files() -> bool:
+    # Reports are written to true files, and no test has any while others are faked.
+    faking = sys.modules.get("pyfakefs.fake_filesystem_unittest")
+    return faking is not None and getattr(faking.Patcher, "PATCHER", None) is not None
+
+
+def _has_hypothesis() -> bool:
+    # It looks at every test for its own decorators, once it is there.
+    return "hypothesis" in sys.modules
+
+
+_MINDS: Dict[str, Callable[[], bool]] = {
+    # First part of the plugin's module: whether it minds, just now.
+    "pyfakefs": _fakes_files,
+    "_hypothesis_pytestplugin": _has_hypothesis,
+}
+
+
 def is_possible(config: Any) -> bool:
-    """Whether nobody but pytest's own plugins would notice."""
+    """Whether nobody would notice of whom it is not known."""
     if config.getoption("setuponly", False) or config.getoption("setupshow", False):
         return False
+    return all(name in ("_pytest", _OURS, *_MINDS) for name in _concerned(config))
+
+
+def _concerned(config: Any) -> List[str]:
+    """Who stands around a phase or looks at reports: the first parts of the plugins' modules."""
     left_out = [impl for name in _LEFT_OUT for impl in _impls(config, name)]
     around = [impl for impl in _impls(config, "pytest_runtest_setup") if _is_wrapper(impl)]
-    return all(_is_own(impl.plugin) for impl in left_out + around)
+    return sorted({_top(impl.plugin) for impl in left_out + around})
 
 
 class Quick:
@@ -61,13 +86,14 @@ class Quick:
         self._reports = reports
         self._call = _work(_impls(config, "pytest_runtest_call"))
         self._teardown = _work(_impls(config, "pytest_runtest_teardown"))
+        self._minding = [_MINDS[name] for name in _concerned(config) if name in _MINDS]
         self._nextitem: Any = None
         self._inside: Optional[List[Any]] = None
         """The phases that ended inside of the set-up hook, while one waits for them."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Optional[bool]:
-        if not _is_simple(item):
+        if not _is_simple(item) or any(minds() for minds in self._minding):
             return None
         if not item._request:
             item._initrequest()
@@ -155,9 +181,9 @@ def _is_wrapper(impl: Any) -> bool:
     return bool(impl.hookwrapper or getattr(impl, "wrapper", False))
 
 
-def _is_own(plugin: Any) -> bool:
+def _top(plugin: Any) -> str:
     module = getattr(plugin, "__name__", None) or type(plugin).__module__
-    return module.split(".")[0] in ("_pytest", __name__.split(".")[0])
+    return str(module.split(".")[0])
 
 
 def _work(impls: List[Any]) -> List[Any]:
