@@ -180,6 +180,12 @@ class Ways(ProjectCase):
         self.write(test_a=WHICH_WAY)
         self.assertEqual(self.way("--setup-show"), "long")
 
+    def test_a_test_that_closes_what_pytest_writes_to_is_the_last(self):
+        self.write(test_a="import os\ndef test_a(): os.closerange(0, 4096)\ndef test_b(): pass")
+        run = self.engine().whole()
+        self.assertEqual([(e["outcome"], e["phase"]) for e in run.ends], [("failed", "call")])
+        self.assertIn("Bad file descriptor", run.ends[0]["message"])
+
     def test_a_test_that_stops_the_session_is_to_blame_in_its_phase(self):
         self.write(test_a="import pytest\ndef test_a(): pytest.exit('enough')\ndef test_b(): pass")
         run = self.engine().whole()

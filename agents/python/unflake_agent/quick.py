@@ -123,23 +123,26 @@ class Quick:
     def _phases(self, item: Any) -> List[Any]:
         inside: List[Any] = []
         self._inside = inside
-        hooks = item.ihook
+        hooks, known = item.ihook, {"item": item, "nextitem": self._nextitem}
         try:
             whole = _phase("setup", lambda: hooks.pytest_runtest_setup(item=item))
-            if not inside:
-                self._inside = None
-                following = self._nextitem
-                tear_down = lambda: hooks.pytest_runtest_teardown(item=item, nextitem=following)
-                return [whole, _phase("teardown", tear_down)]
+            self._inside = None
+            if whole.excinfo is None:
+                return inside
+            last = _phase("teardown", lambda: hooks.pytest_runtest_teardown(**known))
         except _STOPS:
             self._inside = None
             self._judge(item, inside)
             raise
-        if whole.excinfo is not None:
-            # Somebody who stands around has complained: in a plain run, around the test.
-            whole.when = "call"
-            inside[1] = whole
-        return inside
+        if not inside:
+            return [whole, last]
+        # Somebody who stands around has complained: in a plain run, around the test.
+        whole.when = "call"
+        if last.excinfo is not None:
+            # And does not recover. A test has closed what pytest writes to: there it ends.
+            self._judge(item, [inside[0], whole])
+            raise last.excinfo.value
+        return [inside[0], whole, inside[2]]
 
     def _judge(self, item: Any, phases: List[Any]) -> None:
         if self.is_brief and _is_plain(phases) and not item.get_closest_marker("xfail"):

@@ -95,6 +95,7 @@ impl Project {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
         command.args(arguments).arg("--python").arg(python);
         command.current_dir(self.path()).env("XDG_STATE_HOME", self.state.path());
+        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         command
     }
 

@@ -333,13 +333,16 @@ fn a_folder_for_runs_that_cannot_be_made_is_named_with_a_way_out() {
     ran.could_not_run(&["cannot prepare the folder for the runs", "state.py", "TMPDIR"]);
 }
 
+/// Where nothing can be kept: the agent takes room in the folder for the runs then.
+const NO_FOLDER: &str = "/dev/null";
+
 #[test]
 fn a_disk_that_is_full_from_the_start_is_named_with_a_way_out() {
     let project = Project::with(&[]);
     let folder = tempfile::tempdir().unwrap();
     let script = format!("mount -t tmpfs -o size=16k none {}", folder.path().display());
     if let Some(mut command) = after_mounting(&project, &script, &DETECT) {
-        command.env("TMPDIR", folder.path());
+        command.env("TMPDIR", folder.path()).env("XDG_CACHE_HOME", NO_FOLDER);
         let ran = project.run_command(command);
         ran.could_not_run(&["cannot prepare the folder for the runs", "No space left", "TMPDIR"]);
     }
@@ -361,6 +364,7 @@ fn a_disk_that_fills_up_costs_no_finding() {
     let script = format!("mount -t tmpfs -o size=2m none {}", folder.path().display());
     if let Some(mut command) = after_mounting(&project, &script, &DETECT) {
         command.env("TMPDIR", folder.path()).env("LEAK", folder.path());
+        command.env("XDG_CACHE_HOME", NO_FOLDER);
         let ran = project.run_command(command);
         ran.has_found_the_victim();
         let finding = ran.finding("test_z.py::test_fills").unwrap();
