@@ -139,9 +139,12 @@ class Quick:
         # Somebody who stands around has complained: in a plain run, around the test.
         whole.when = "call"
         if last.excinfo is not None:
-            # And does not recover. A test has closed what pytest writes to: there it ends.
-            self._judge(item, [inside[0], whole])
-            raise last.excinfo.value
+            # And does not recover: a test has closed descriptors. If pytest's own are among them,
+            # it breaks down when it shows what happened.
+            for phase in (inside[0], whole, last):
+                report = hooks.pytest_runtest_makereport(item=item, call=phase)
+                hooks.pytest_runtest_logreport(report=report)
+            return []
         return [inside[0], whole, inside[2]]
 
     def _judge(self, item: Any, phases: List[Any]) -> None:
