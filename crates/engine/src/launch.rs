@@ -1,7 +1,9 @@
 //! What the engine is told before it starts: whom to start, and within which limits.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unflake_model::{Environment, Experiment, Factors};
@@ -17,6 +19,18 @@ pub struct AgentFiles {
     pub files: Vec<(PathBuf, Vec<u8>)>,
     /// Which of them (or which folder of them) the interpreter is given.
     pub entry: PathBuf,
+}
+
+impl AgentFiles {
+    /// Writes them into a folder, which is made if there is something to write.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        for (name, contents) in &self.files {
+            let file = folder.join(name);
+            fs::create_dir_all(file.parent().unwrap_or(folder))?;
+            fs::write(file, contents)?;
+        }
+        Ok(())
+    }
 }
 
 /// How an agent speaks to us.

@@ -41,12 +41,7 @@ impl Workshop {
             let message = format!("`{}` is not UTF-8", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let workshop_agent = path.join("agent");
-        for (name, contents) in &agent.files {
-            let file = workshop_agent.join(name);
-            fs::create_dir_all(file.parent().unwrap_or(&workshop_agent))?;
-            fs::write(file, contents)?;
-        }
+        agent.write(&path.join("agent"))?;
         let (rubbish, received) = mpsc::channel::<PathBuf>();
         let janitor = thread::Builder::new().name("janitor".to_owned()).spawn(move || {
             for path in received {

@@ -8,7 +8,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use unflake_engine::AgentFiles;
@@ -32,7 +31,7 @@ pub(crate) fn agent(kept: Option<&Path>) -> AgentFiles {
 pub(crate) fn entry(kept: Option<&Path>, folder: &Path) -> io::Result<PathBuf> {
     let agent = agent(kept);
     let place = folder.join("agent");
-    write(&place, &agent)?;
+    agent.write(&place)?;
     // An entry that is kept is absolute.
     Ok(place.join(agent.entry))
 }
@@ -42,7 +41,7 @@ fn settle(kept: &Path, agent: &AgentFiles) -> io::Result<PathBuf> {
     let place = kept.join(name(agent));
     if !place.is_dir() {
         let beside = kept.join(format!(".{}-{}", name(agent), std::process::id()));
-        let written = write(&beside, agent).and_then(|()| fs::create_dir(beside.join(COMPILED)));
+        let written = agent.write(&beside).and_then(|()| fs::create_dir(beside.join(COMPILED)));
         // If another process was quicker, the folder is there all the same.
         if written.and_then(|()| fs::rename(&beside, &place)).is_err() {
             let _ = fs::remove_dir_all(&beside);
@@ -54,17 +53,6 @@ fn settle(kept: &Path, agent: &AgentFiles) -> io::Result<PathBuf> {
         }
     }
     Ok(place.join(&agent.entry))
-}
-
-fn write(place: &Path, agent: &AgentFiles) -> io::Result<()> {
-    let mut folders = fs::DirBuilder::new();
-    folders.recursive(true).mode(0o700);
-    for (name, contents) in &agent.files {
-        let file = place.join(name);
-        folders.create(file.parent().unwrap_or(place))?;
-        fs::write(file, contents)?;
-    }
-    Ok(())
 }
 
 /// Another one for other files.
