@@ -1,9 +1,8 @@
 """How do we get in without leaving traces?
 
 Started by path: ``python <here>/__main__.py SOCKET TOKEN pytest|unittest|auto -- ARGUMENTS``. (Or
-as ``shelter ROOTDIR SCRATCH CHANGED -- COMMAND``, which runs a command without us, or as ``mend
-REQUEST ANSWER``, which proposes changes of test files; see there.) The tested
-program must find the interpreter as ``python -m pytest ARGUMENTS`` would have left it:
+as ``shelter``, which runs a command without us, or as ``mend REQUEST ANSWER``, which proposes
+changes of test files; see there.) The tested program must find the interpreter as ``python -m pytest ARGUMENTS`` would have left it:
 
 * ``sys.path[0]`` is the working directory, not our folder (unless ``-P`` asked for neither);
 * our modules are loaded under a private name and taken out of ``sys.modules`` as soon as they are
@@ -64,8 +63,8 @@ def is_socket(path: str) -> bool:
 def main(argv: List[str]) -> int:
     """Checks the command line, clears our traces, and hands over."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    if len(argv) > 6 and argv[1] == "shelter" and argv[5] == "--":
-        status: int = loader(folder)("shelter").main(*argv[2:5], argv[6:])
+    if argv[1:] == ["shelter"]:
+        status: int = loader(folder)("shelter").main()
         return status
     if len(argv) == 4 and argv[1] == "mend":
         loader(folder)("mend").main(argv[2], argv[3])

@@ -2,8 +2,8 @@
 
 It is started in a mount namespace in which the tree and HOME are overlays, and nothing of ours is
 in its process. Where the system refuses, it runs without, unless it is to see files otherwise than
-they are: to write these into the tree itself is out of the question. We stay as its parent: a test that kills
-its parent would end the engine otherwise.
+they are: to write these into the tree itself is out of the question. We stay as its parent: a test
+that kills its parent would end the engine otherwise.
 """
 
 import os
@@ -17,8 +17,30 @@ CANNOT_START = 126
 NOT_COVERED = 125
 
 
-def main(rootdir: str, scratch: str, changed: str, command: List[str]) -> int:
-    """Ends as the command ends; ``changed`` lists files and where their contents are, or is "-"."""
+def main() -> int:
+    """Waits for the path of a file with words in it, zero bytes between, which say what to run: the
+    root folder, a folder for us, a list of files to be seen otherwise or "-", the changes to the
+    environment (how many, and for each its name, "=" or nothing, and its value) and a command."""
+    path = b"".join(iter(lambda: os.read(0, 4096), b""))
+    if not path:
+        # Nobody needs us.
+        return 0
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    with open(path, "rb") as file:
+        rootdir, scratch, changed, n, *words = map(os.fsdecode, file.read().split(b"\0"))
+    n_env = 3 * int(n)
+    for name, is_set, value in zip(words[:n_env:3], words[1:n_env:3], words[2:n_env:3]):
+        if is_set:
+            os.environ[name] = value
+        else:
+            os.environ.pop(name, None)
+    return _run(rootdir, scratch, changed, words[n_env:])
+
+
+def _run(rootdir: str, scratch: str, changed: str, command: List[str]) -> int:
+    """Ends as the command ends."""
     where = isolate.ground(rootdir)
     # The report of the runner lies beside the scratch folder, and must be seen from outside.
     results = os.path.dirname(os.path.realpath(scratch))

@@ -79,6 +79,7 @@ class PytestSuite(Suite):
         if quick is not None and quick.is_possible(session.config):
             self._quick = quick.Quick(session.config, self._reports)
             session.config.pluginmanager.register(self._quick)
+        _look_before_reading(session.config)
         self._serve(self)
         return True
 
@@ -94,7 +95,6 @@ class PytestSuite(Suite):
         self._style = self._session.config.option.tbstyle
         self._shown = set(brief)
         _own_folders(self._session.config, Path(scratch))
-        _look_before_reading(self._session.config)
 
     def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
         self._session.config.pluginmanager.register(_Fixtures(note))

@@ -23,6 +23,9 @@ pub trait Adapter: Sync {
     /// How the engine is to start the agent.
     fn launch(&self, limits: &Limits) -> Launch;
 
+    /// Starts ahead what so many plain runs will need, where that can be had.
+    fn expect_plain_runs(&self, _n: u32) {}
+
     /// The project's own runner.
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a>;
 
@@ -81,6 +84,10 @@ pub struct Call {
 impl Adapter for Project {
     fn launch(&self, limits: &Limits) -> Launch {
         self.launch(limits.clone())
+    }
+
+    fn expect_plain_runs(&self, n: u32) {
+        self.shelters.start(n, self);
     }
 
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {

@@ -3,7 +3,8 @@
 //! A suite that needs the network, its home folder or its neighbours must not be called flaky
 //! because we took them away. So the original order is run both ways. Where the same tests differ
 //! twice, isolation is taken back level by level, network first, until both agree. What differs
-//! without any isolation is not its fault, and no reason to do without.
+//! under those levels that the plain runner is under as well is not their fault, and no reason to
+//! do without: these keep the work tree and the home folder as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -36,6 +37,11 @@ impl Baseline {
     }
 }
 
+/// Whether the plain runner is under this level as well: it must leave no more behind than we do.
+fn is_shared(level: Level) -> bool {
+    matches!(level, Level::Tree | Level::Home)
+}
+
 /// Runs the original order under these levels of isolation, or as many of them as change nothing.
 pub(crate) fn baseline(
     world: &mut EngineWorld,
@@ -45,6 +51,9 @@ pub(crate) fn baseline(
     let suite = world.engine().suite(|_| Duration::ZERO);
     let (mut experiment, mut observation) = run(world, &suite)?;
     let mut warnings = refused(world);
+    let (shared, own): (Vec<Level>, Vec<Level>) =
+        levels.iter().partition(|level| is_shared(**level));
+    let under = |n_own: usize| [&shared, &own[..n_own]].concat();
     // How many levels were left, and what differed under them.
     let mut steps: Vec<BTreeSet<TestIndex>> = Vec::new();
     let no_fault = loop {
@@ -57,18 +66,18 @@ pub(crate) fn baseline(
         };
         steps.push(differing);
         let last = &steps[steps.len() - 1];
-        if last.is_empty() || levels.len() < steps.len() {
+        if last.is_empty() || own.len() < steps.len() {
             break last.clone();
         }
-        world.engine().set_isolation(levels[..levels.len() - steps.len()].to_vec());
+        world.engine().set_isolation(under(own.len() - steps.len()));
         (experiment, observation) = run(world, &suite)?;
     };
     let n_down = steps.iter().take_while(|step| !step.is_subset(&no_fault)).count();
     if n_down + 1 < steps.len() {
-        world.engine().set_isolation(levels[..levels.len() - n_down].to_vec());
+        world.engine().set_isolation(under(own.len() - n_down));
         (experiment, observation) = run(world, &suite)?;
     }
-    for (level, step) in levels.iter().rev().zip(&steps[..n_down]) {
+    for (level, step) in own.iter().rev().zip(&steps[..n_down]) {
         let n_tests = step.difference(&no_fault).count() as u64;
         let level = level.as_str().to_owned();
         warnings.push(Warning::IsolationSteppedDown { level, n_tests });

@@ -15,12 +15,8 @@
 pub mod allow;
 mod judge;
 
-use unflake_engine::{
-    Change, Ending, Engine, Event, Interrupt, Isolation, Limits, SubmitError, Watching,
-};
-use unflake_model::{
-    Environment, Evidence, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestIndex,
-};
+use unflake_engine::{Change, Event, Interrupt, Limits, Watching};
+use unflake_model::{Evidence, OutcomeKind, Suite, TestIndex};
 use unflake_pytest::Project;
 use unflake_report::dirt::{Inspection, Unseen};
 use unflake_report::{Ended, Origin, Warning};
@@ -29,8 +25,8 @@ use crate::baseline::refusals;
 use crate::causes::with_causes;
 use crate::dirty::allow::AllowList;
 use crate::logbook::Progress;
+use crate::pass::{Look, Witness, pass};
 use crate::study::{StudyError, collection_warnings, now, start};
-use crate::world::{NOT_STARTED_MAX, WorldError};
 
 /// Everything the agent can watch.
 const ALL_KINDS: &str = "all";
@@ -38,9 +34,6 @@ const ALL_KINDS: &str = "all";
 const FIXTURES: &str = "fixtures";
 /// Installed packages as well as the project.
 const THIRD_PARTY: &str = "third-party";
-
-/// So many tests go by until whoever waits is told how far it is.
-const TOLD_EVERY: usize = 20;
 
 /// What to look at.
 #[derive(Clone, Debug)]
@@ -79,27 +72,29 @@ pub fn lint(
     let runner = engine.collected().runner.clone();
     let suite = engine.suite(|_| std::time::Duration::ZERO);
 
-    let mut pass = Pass { kinds: request.kinds(), ..Pass::default() };
-    pass.run_all(Order::original(&suite), &mut engine, progress);
-    if pass.stretches.iter().all(|stretch| stretch.seen.is_empty()) {
-        return Err(pass.error.map_or(StudyError::Interrupted, StudyError::World));
+    let watching = Watching { kinds: request.kinds(), ..Watching::default() };
+    let look = Look { watching, stage: "watching the tests" };
+    let mut notes = Notes::default();
+    let passed = pass(&look, &suite, &mut engine, &mut notes, progress);
+    if notes.n_seen() == 0 {
+        return Err(passed.error.map_or(StudyError::Interrupted, StudyError::World));
     }
-    warnings.extend(pass.error.as_ref().map(|it| Warning::BrokenOff { reason: with_causes(it) }));
-    warnings.extend(refusals(&pass.isolation));
-    warnings.extend(pass.is_in_part.then_some(Warning::WatchedInPart));
+    warnings.extend(passed.error.as_ref().map(|it| Warning::BrokenOff { reason: with_causes(it) }));
+    warnings.extend(refusals(&passed.isolation));
+    warnings.extend(notes.is_in_part.then_some(Warning::WatchedInPart));
     let mut allow = request.allow.clone();
-    let tests = judge::judge(&pass.stretches, &suite, &mut allow);
-    let is_whole = pass.n_seen() == suite.n_tests();
+    let tests = judge::judge(&notes.stretches, &suite, &mut allow);
+    let is_whole = notes.n_seen() == suite.n_tests();
     Ok(Inspection {
         n_tests: suite.n_tests(),
         tests,
-        unseen: pass.unseen(&suite),
-        n_failed: pass.outcomes().filter(|it| it.evidence() == Some(Evidence::Fail)).count(),
-        n_not_run: suite.n_tests() - pass.n_seen(),
+        unseen: notes.unseen(&suite),
+        n_failed: notes.outcomes().filter(|it| it.evidence() == Some(Evidence::Fail)).count(),
+        n_not_run: suite.n_tests() - notes.n_seen(),
         unused: if is_whole && request.is_whole_suite { allow.unused() } else { Vec::new() },
         warnings,
         wall_time: begun.elapsed(),
-        ended: if pass.is_interrupted { Ended::Interrupted } else { Ended::Confident },
+        ended: if passed.is_interrupted { Ended::Interrupted } else { Ended::Confident },
         origin: Origin::new(&runner, 0, &request.command, None),
     })
 }
@@ -128,105 +123,40 @@ struct Seen {
     n_more: u64,
 }
 
-/// One pass over a suite.
+/// What was seen in a pass over a suite.
 #[derive(Default)]
-struct Pass {
-    kinds: Vec<String>,
+struct Notes {
     stretches: Vec<Stretch>,
-    isolation: Isolation,
     is_in_part: bool,
-    is_interrupted: bool,
-    why_not_started: String,
-    error: Option<WorldError>,
 }
 
-impl Pass {
-    /// Runs an order, and what a test cut off in processes of their own. Each run comes at least
-    /// one test further, or is one of few that do not, so there is an end to it.
-    fn run_all(&mut self, order: Order, engine: &mut Engine, progress: &mut dyn Progress) {
-        let n_tests = order.len();
-        let mut rest = order;
-        let mut n_futile = 0;
-        for number in 0.. {
-            let (environment, repetition) = (Environment::Plain, Repetition::Once);
-            let run = RunId(number);
-            let experiment = Experiment { run, order: rest, environment, repetition };
-            let mut told = |n_seen| {
-                progress.stage(&format!("watching the tests: {n_seen} of {n_tests}"));
-            };
-            if let Err(error) = self.submit(&experiment, engine) {
-                self.error = Some(WorldError::Submit(error));
-                return;
+impl Witness for Notes {
+    fn n_seen(&self) -> usize {
+        self.stretches.iter().map(|stretch| stretch.seen.len()).sum()
+    }
+
+    fn run_begins(&mut self) {
+        self.stretches.push(Stretch::default());
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::TestEnded { test, outcome, changes, n_more, .. } => {
+                let seen = Seen { test, outcome: outcome.kind(), changes, n_more };
+                self.stretch().seen.push(seen);
             }
-            self.stretches.push(Stretch::default());
-            let Some(not_run) = self.run(engine, &mut told) else {
-                engine.kill_all();
-                return;
-            };
-            let is_futile = not_run.len() == experiment.order.len();
-            n_futile = if is_futile { n_futile + 1 } else { 0 };
-            if NOT_STARTED_MAX <= n_futile {
-                self.error = Some(WorldError::NotStarted { why: self.why_not_started.clone() });
-            }
-            if not_run.is_empty() || self.error.is_some() {
-                return;
-            }
-            rest = Order::from_distinct(not_run);
+            Event::RunPutBack { .. } => self.stretch().seen.clear(),
+            Event::WatchedInPart { .. } => self.is_in_part = true,
+            _ => (),
         }
     }
 
-    fn submit(&self, experiment: &Experiment, engine: &mut Engine) -> Result<(), SubmitError> {
-        engine.submit(experiment)?;
-        let kinds = self.kinds.clone();
-        engine.watch(experiment.run, Some(Watching { kinds, ..Watching::default() }));
-        Ok(())
+    fn run_ended(&mut self, is_whole: bool) {
+        self.stretch().is_whole = is_whole;
     }
+}
 
-    /// Takes note of all that happens until a run is over; the tests it did not come to. None if
-    /// there is no going on.
-    fn run(&mut self, engine: &mut Engine, told: &mut dyn FnMut(usize)) -> Option<Vec<TestIndex>> {
-        loop {
-            if self.n_seen().is_multiple_of(TOLD_EVERY) {
-                told(self.n_seen());
-            }
-            match engine.next_event() {
-                Ok(Event::TestEnded { test, outcome, changes, n_more, .. }) => {
-                    let seen = Seen { test, outcome: outcome.kind(), changes, n_more };
-                    self.stretch().seen.push(seen);
-                }
-                Ok(Event::RunEnded { observation, ending, isolation }) => {
-                    self.stretch().is_whole = ending == Ending::Complete;
-                    if let Ending::NotStarted { why, .. } = ending {
-                        self.why_not_started = why;
-                    }
-                    self.isolation = isolation;
-                    let attempts = observation.attempts.into_iter();
-                    let left = attempts.filter(|it| it.outcome.kind() == OutcomeKind::NotRun);
-                    return Some(left.map(|attempt| attempt.test).collect());
-                }
-                Ok(Event::RunPutBack { .. }) => self.stretch().seen.clear(),
-                Ok(Event::WatchedInPart { .. }) => self.is_in_part = true,
-                Ok(Event::Interrupted | Event::Idle) => {
-                    self.is_interrupted = true;
-                    return None;
-                }
-                Ok(
-                    Event::RunStarted { .. }
-                    | Event::TestStarted { .. }
-                    | Event::Traced { .. }
-                    | Event::Restored { .. }
-                    | Event::Perturbed { .. }
-                    | Event::Chosen { .. }
-                    | Event::AgentDied { .. },
-                ) => {}
-                Err(error) => {
-                    self.error = Some(WorldError::Engine(error));
-                    return None;
-                }
-            }
-        }
-    }
-
+impl Notes {
     /// The one under way.
     fn stretch(&mut self) -> &mut Stretch {
         self.stretches.last_mut().expect("each run begins with one")
@@ -234,10 +164,6 @@ impl Pass {
 
     fn seen(&self) -> impl Iterator<Item = &Seen> {
         self.stretches.iter().flat_map(|stretch| &stretch.seen)
-    }
-
-    fn n_seen(&self) -> usize {
-        self.stretches.iter().map(|stretch| stretch.seen.len()).sum()
     }
 
     fn outcomes(&self) -> impl Iterator<Item = OutcomeKind> {

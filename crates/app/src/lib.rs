@@ -21,6 +21,7 @@ mod imports;
 pub mod java;
 pub mod learn;
 pub mod logbook;
+mod pass;
 pub mod place;
 mod plain;
 pub mod recall;

@@ -26,6 +26,7 @@ use crate::causes::with_causes;
 use crate::cold::PlainRunner as _;
 use crate::drive::{Finish, drive};
 use crate::logbook::{Logbook, Progress};
+use crate::pass::OUR_OWN;
 use crate::plain::GivenRunner;
 use crate::recall::Recall;
 use crate::record::Recorder;
@@ -36,9 +37,6 @@ use crate::world::{EngineWorld, Stopped};
 
 /// How often a command is tried.
 const TRIES: u32 = 3;
-/// Numbers of runs that no analysis asked for.
-const OUR_OWN: u64 = 1 << 62;
-
 /// What to find out, and at what price.
 #[derive(Clone, Debug)]
 pub struct ShakeRequest {

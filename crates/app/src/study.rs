@@ -161,6 +161,7 @@ fn study_in(
 ) -> Result<Looked, StudyError> {
     progress.stage("collecting tests");
     let begun = now();
+    project.expect_plain_runs(cold::TRIES);
     let engine = start(project, limits, interrupt)?;
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let mut warnings = collection_warnings(&engine);

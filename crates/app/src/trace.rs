@@ -13,11 +13,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_calls::{Exposure, Function, Set};
-use unflake_engine::{Ending, Engine, Event, Interrupt, Limits, Watching};
-use unflake_model::{
-    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
-    Verdict,
-};
+use unflake_engine::{Engine, Event, Interrupt, Limits, Watching};
+use unflake_model::{OutcomeKind, Suite, TestId, TestIndex, Verdict};
 use unflake_pytest::Project;
 use unflake_report::exposed::{Exposed, Row};
 use unflake_report::{Origin, Warning};
@@ -25,17 +22,11 @@ use unflake_report::{Origin, Warning};
 use crate::history::{History, HistoryError};
 use crate::learn::Line;
 use crate::logbook::Progress;
+use crate::pass::{Look, Passed, Witness, pass};
 use crate::study::{StudyError, collection_warnings, start};
-use crate::world::{NOT_STARTED_MAX, WorldError};
-
-/// So many tests go by until whoever waits is told how far it is.
-const TOLD_EVERY: usize = 20;
 
 /// Campaigns of the history that are asked about a test.
 const N_CAMPAIGNS: usize = 20;
-
-/// Numbers of runs that no analysis asked for.
-const OUR_OWN: u64 = 1 << 62;
 
 /// Attempts in which a test never failed, from which on it is held to be sound.
 const N_ATTEMPTS_SOUND: u64 = 2;
@@ -155,116 +146,68 @@ pub(crate) fn trace_in(
     progress: &mut dyn Progress,
 ) -> Result<Traced, StudyError> {
     let suite = Rc::new(engine.suite(|_| Duration::ZERO));
-    let mut pass = Pass::default();
-    pass.run_all(Order::original(&suite), engine, progress);
-    if pass.tests.is_empty() {
-        return Err(pass.error.map_or(StudyError::Interrupted, StudyError::World));
+    let watching = Watching { trace: true, ..Watching::default() };
+    let look = Look { watching, stage: "tracing the tests" };
+    let mut notes = Notes::default();
+    let Passed { is_interrupted, error, .. } = pass(&look, &suite, engine, &mut notes, progress);
+    let Notes { functions, tests, .. } = notes;
+    if tests.is_empty() {
+        return Err(error.map_or(StudyError::Interrupted, StudyError::World));
     }
-    let Pass { functions, tests, is_interrupted, .. } = pass;
     let warnings = collection_warnings(engine);
     let runner = engine.collected().runner.clone();
     Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted })
 }
 
-/// One pass over a suite.
+/// What was told in a pass over a suite.
 #[derive(Default)]
-struct Pass {
+struct Notes {
     functions: Vec<Called>,
     numbers: BTreeMap<Function, usize>,
     tests: Vec<TracedTest>,
-    /// Of the run under way: our numbers of the functions that it numbers itself.
+    /// How many tests there were when the run under way began.
+    n_before: usize,
+    /// Our numbers of the functions that this run numbers itself.
     of_run: Vec<Option<usize>>,
     /// What a test called that has not ended yet.
     called: Vec<usize>,
-    is_interrupted: bool,
-    error: Option<WorldError>,
 }
 
-impl Pass {
-    /// Runs an order, and what a test cut off in processes of their own. Each run comes at least
-    /// one test further, or is one of few that do not, so there is an end to it.
-    fn run_all(&mut self, order: Order, engine: &mut Engine, progress: &mut dyn Progress) {
-        let n_tests = order.len();
-        let (mut rest, mut n_futile) = (order, 0);
-        for number in OUR_OWN.. {
-            let (environment, repetition) = (Environment::Plain, Repetition::Once);
-            let run = RunId(number);
-            let experiment = Experiment { run, order: rest, environment, repetition };
-            if let Err(error) = engine.submit(&experiment) {
-                self.error = Some(WorldError::Submit(error));
-                return;
-            }
-            engine.watch(run, Some(Watching { trace: true, ..Watching::default() }));
-            let mut told = |n| progress.stage(&format!("tracing the tests: {n} of {n_tests}"));
-            let Some(not_run) = self.run(engine, &mut told) else {
-                engine.kill_all();
-                return;
-            };
-            let is_futile = not_run.len() == experiment.order.len();
-            n_futile = if is_futile { n_futile + 1 } else { 0 };
-            if not_run.is_empty() || NOT_STARTED_MAX <= n_futile {
-                return;
-            }
-            rest = Order::from_distinct(not_run);
-        }
+impl Witness for Notes {
+    fn n_seen(&self) -> usize {
+        self.tests.len()
     }
 
-    /// Takes note of all that happens until a run is over; the tests it did not come to. None if
-    /// there is no going on.
-    fn run(&mut self, engine: &mut Engine, told: &mut dyn FnMut(usize)) -> Option<Vec<TestIndex>> {
-        let first = self.tests.len();
+    fn run_begins(&mut self) {
+        self.n_before = self.tests.len();
         self.of_run.clear();
-        loop {
-            if self.tests.len().is_multiple_of(TOLD_EVERY) {
-                told(self.tests.len());
-            }
-            match engine.next_event() {
-                Ok(Event::Traced { functions, names, .. }) => {
-                    for name in names {
-                        let number = self.number(name);
-                        self.of_run.push(number);
-                    }
-                    let ours = |number: usize| self.of_run.get(number).copied().flatten();
-                    self.called = functions.into_iter().filter_map(ours).collect();
-                }
-                Ok(Event::TestEnded { test, outcome, duration, .. }) => {
-                    let functions = std::mem::take(&mut self.called);
-                    let outcome = outcome.kind();
-                    self.tests.push(TracedTest { test, outcome, duration, functions });
-                }
-                Ok(Event::RunEnded { observation, ending, .. }) => {
-                    if let Ending::NotStarted { why, .. } = ending {
-                        self.error = Some(WorldError::NotStarted { why });
-                    }
-                    let attempts = observation.attempts.into_iter();
-                    let left = attempts.filter(|it| it.outcome.kind() == OutcomeKind::NotRun);
-                    return Some(left.map(|attempt| attempt.test).collect());
-                }
-                Ok(Event::RunPutBack { .. }) => {
-                    self.tests.truncate(first);
-                    self.of_run.clear();
-                }
-                Ok(Event::Interrupted | Event::Idle) => {
-                    self.is_interrupted = true;
-                    return None;
-                }
-                Ok(
-                    Event::RunStarted { .. }
-                    | Event::TestStarted { .. }
-                    | Event::WatchedInPart { .. }
-                    | Event::Perturbed { .. }
-                    | Event::Chosen { .. }
-                    | Event::Restored { .. }
-                    | Event::AgentDied { .. },
-                ) => {}
-                Err(error) => {
-                    self.error = Some(WorldError::Engine(error));
-                    return None;
-                }
-            }
-        }
     }
 
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Traced { functions, names, .. } => {
+                for name in names {
+                    let number = self.number(name);
+                    self.of_run.push(number);
+                }
+                let ours = |number: usize| self.of_run.get(number).copied().flatten();
+                self.called = functions.into_iter().filter_map(ours).collect();
+            }
+            Event::TestEnded { test, outcome, duration, .. } => {
+                let functions = std::mem::take(&mut self.called);
+                let outcome = outcome.kind();
+                self.tests.push(TracedTest { test, outcome, duration, functions });
+            }
+            Event::RunPutBack { .. } => {
+                self.tests.truncate(self.n_before);
+                self.of_run.clear();
+            }
+            _ => (),
+        }
+    }
+}
+
+impl Notes {
     /// Our number of a function; none if its name is no name.
     fn number(&mut self, told: unflake_engine::Function) -> Option<usize> {
         let function: Function = format!("{}:{}", told.module, told.name).parse().ok()?;

@@ -11,7 +11,7 @@ use unflake_app::causes::with_causes;
 use unflake_app::study::StudyError;
 use unflake_engine::{Interrupt, Level, Limits, Start};
 use unflake_model::TestId;
-use unflake_pytest::{Interpreter, Project, Runner, Surroundings};
+use unflake_pytest::{Interpreter, Project, Runner, Shelters, Surroundings};
 
 use crate::exit::{self, Failure};
 use crate::study_args::IsolationArg;
@@ -56,6 +56,7 @@ pub(crate) fn project(
         first: None,
         // Without it everything takes a little longer.
         kept: cache("python").ok(),
+        shelters: Shelters::default(),
     })
 }
 

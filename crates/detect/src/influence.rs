@@ -77,9 +77,12 @@ impl Pairs {
         }
     }
 
-    /// Whether the prefix makes no difference that would matter.
+    /// Whether the prefix makes no difference that would matter, by all runs alone and all after
+    /// it: what the verdict will go by.
     pub(crate) fn are_alike(&self) -> bool {
-        are_alike(self.alone, self.after)
+        let ledger = self.lab.ledger();
+        let after = |prefix: &[TestIndex]| ledger.tally_after(prefix, self.target);
+        are_alike(after(&[]), after(&self.prefix))
     }
 
     /// The probability of so uneven disagreements if the prefix has no influence.

@@ -88,6 +88,16 @@ fn a_test_that_fails_at_random_depends_on_nobody() {
 }
 
 #[test]
+fn whether_a_random_test_heeds_the_order_is_not_left_open() {
+    let is_open = |seed: &u64| {
+        let setting = Setting { n_tests: 20, noise: 0.1, seed: *seed };
+        let Scenario { sim, targets } = Case::RandomFailure.scenario(setting);
+        ask_about(&sim, targets[0], Depth::Roles, 2).verdict != Verdict::Ndoi
+    };
+    assert_eq!((0..1_000).filter(is_open).collect::<Vec<u64>>(), []);
+}
+
+#[test]
 fn the_order_dependent_tests_of_the_worked_examples_are_explained_as_planted() {
     let examples = [
         ("example 2, elastic-job", scenario::elastic_job as fn(u64) -> Scenario),

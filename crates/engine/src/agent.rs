@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,8 +91,8 @@ impl Agent {
         };
         let inherited = pipes.as_ref().map(Pipes::inherited);
         let inherited = inherited.as_ref().map_or(&[][..], |ends| ends);
-        let process =
-            Process::spawn(&line, inherited, on_exit).map_err(StartErrorKind::Interpreter)?;
+        let process = Process::spawn(&line, Stdio::null(), inherited, on_exit)
+            .map_err(StartErrorKind::Interpreter)?;
         if let Some(pipes) = pipes {
             pipes.carry(&workshop.socket()).map_err(StartErrorKind::Folder)?;
         }

@@ -8,7 +8,7 @@
 //! message.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, BufReader};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -156,7 +156,8 @@ fn receive(connection: ConnectionId, stream: UnixStream, slot: &Slot, tokens: &T
         Role::Server => frame::SERVER_BYTES_MAX,
         Role::Run => frame::RUN_BYTES_MAX,
     };
-    let mut reader = &*stream;
+    // A run says much at once, in small words.
+    let mut reader = BufReader::new(&*stream);
     let known = Note::Connected { connection, agent, hello, stream: Arc::clone(&stream) };
     if !slot.put(known) {
         return;

@@ -9,7 +9,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
@@ -109,12 +109,13 @@ impl Process {
     #[expect(clippy::disallowed_methods, reason = "the workspace's one seam to processes")]
     pub(crate) fn spawn(
         line: &CommandLine,
+        stdin: Stdio,
         inherited: &[BorrowedFd<'_>],
         on_exit: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let mut command = Command::new(&line.program);
         command.args(&line.arguments).current_dir(&line.current_dir).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         for (name, value) in &line.env {
             match value {
                 Some(value) => command.env(name, value),
@@ -257,35 +258,81 @@ pub fn run_to_end(
     time_max: Duration,
     interrupt: &Interrupt,
 ) -> io::Result<Finished> {
-    let clock = Clock::start();
-    let (sender, gone) = mpsc::sync_channel::<Wake>(4);
-    let waker = sender.clone();
-    let mut watch = interrupt.watch(move || drop(waker.try_send(Wake::Interrupted)));
-    let mut process = Process::spawn(line, &[], move || drop(sender.send(Wake::Gone)))?;
-    let why = loop {
-        if watch.take() {
-            break FinishedWhy::Interrupted;
-        }
-        match gone.recv_timeout(time_max.saturating_sub(clock.now())) {
-            Ok(Wake::Gone) => break FinishedWhy::Exited,
-            Ok(Wake::Interrupted) => (),
-            // Part of that time nobody was awake.
-            Err(RecvTimeoutError::Timeout) if clock.now() < time_max => (),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                break FinishedWhy::TimedOut;
-            }
-        }
-    };
-    if why != FinishedWhy::Exited {
-        process.signal(Signal::TERM);
-        while let Ok(Wake::Interrupted) = gone.recv_timeout(crate::launch::GRACE) {}
-        process.signal(Signal::KILL);
-    }
-    let exit = process.reap();
-    let (stdout, stderr) = process.last_words();
-    Ok(Finished { why, exit, stdout, stderr, duration: clock.now() })
+    Ok(Begun::new(line, Stdio::null())?.finish(time_max, interrupt))
 }
 
+/// A command that was started before it is known what it is to do; it is told by its standard
+/// input. Nothing of it is left if it is dropped.
+#[derive(Debug)]
+pub struct Waiting(Begun);
+
+impl Waiting {
+    /// Starts it.
+    pub fn start(line: &CommandLine) -> io::Result<Self> {
+        Begun::new(line, Stdio::piped()).map(Self)
+    }
+
+    /// Tells it what to do, and runs it to its end as [`run_to_end`] does. A pipe must have room
+    /// for what it is told: nobody may be there to read it.
+    pub fn run_to_end(
+        mut self,
+        told: &[u8],
+        time_max: Duration,
+        interrupt: &Interrupt,
+    ) -> io::Result<Finished> {
+        if let Some(mut stdin) = self.0.process.child.stdin.take() {
+            stdin.write_all(told)?;
+        }
+        Ok(self.0.finish(time_max, interrupt))
+    }
+}
+
+/// A command under way.
+#[derive(Debug)]
+struct Begun {
+    process: Process,
+    news: mpsc::Receiver<Wake>,
+    waker: mpsc::SyncSender<Wake>,
+}
+
+impl Begun {
+    fn new(line: &CommandLine, stdin: Stdio) -> io::Result<Self> {
+        let (waker, news) = mpsc::sync_channel::<Wake>(4);
+        let sender = waker.clone();
+        let process = Process::spawn(line, stdin, &[], move || drop(sender.send(Wake::Gone)))?;
+        Ok(Self { process, news, waker })
+    }
+
+    fn finish(mut self, time_max: Duration, interrupt: &Interrupt) -> Finished {
+        let clock = Clock::start();
+        let waker = self.waker.clone();
+        let mut watch = interrupt.watch(move || drop(waker.try_send(Wake::Interrupted)));
+        let why = loop {
+            if watch.take() {
+                break FinishedWhy::Interrupted;
+            }
+            match self.news.recv_timeout(time_max.saturating_sub(clock.now())) {
+                Ok(Wake::Gone) => break FinishedWhy::Exited,
+                Ok(Wake::Interrupted) => (),
+                // Part of that time nobody was awake.
+                Err(RecvTimeoutError::Timeout) if clock.now() < time_max => (),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    break FinishedWhy::TimedOut;
+                }
+            }
+        };
+        if why != FinishedWhy::Exited {
+            self.process.signal(Signal::TERM);
+            while let Ok(Wake::Interrupted) = self.news.recv_timeout(crate::launch::GRACE) {}
+            self.process.signal(Signal::KILL);
+        }
+        let exit = self.process.reap();
+        let (stdout, stderr) = self.process.last_words();
+        Finished { why, exit, stdout, stderr, duration: clock.now() }
+    }
+}
+
+#[derive(Debug)]
 enum Wake {
     Gone,
     Interrupted,
@@ -380,6 +427,14 @@ mod tests {
         assert_eq!(finished.why, FinishedWhy::Interrupted);
         assert_eq!(finished.exit.signal, Some(Signal::TERM.as_raw()));
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn one_that_waits_does_what_it_is_told_and_sees_the_end_of_it() {
+        let waiting =
+            Waiting::start(&sh("read word; echo \"$word\"; read word || exit 4")).unwrap();
+        let finished = waiting.run_to_end(b"go\n", AMPLE, &Interrupt::default()).unwrap();
+        assert_eq!((finished.stdout.as_str(), finished.exit.code), ("go\n", Some(4)));
     }
 
     #[test]

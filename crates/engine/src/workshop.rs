@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Once, mpsc};
 use std::thread::{self, JoinHandle};
 
 use crate::launch::AgentFiles;
@@ -22,6 +22,9 @@ const LOCK: &str = "lock";
 
 /// The beginning of the names of all our folders.
 const PREFIX: &str = "unflake-";
+
+/// Done when this process has looked for abandoned folders.
+static SWEPT: Once = Once::new();
 
 /// The folder of an engine.
 #[derive(Debug)]
@@ -87,7 +90,7 @@ impl Drop for Workshop {
 }
 
 /// A temporary folder that nobody else may read, gone when dropped, or, if we do not live to see
-/// that, when another one is made.
+/// that, when another process makes one.
 #[derive(Debug)]
 pub struct PrivateFolder {
     path: PathBuf,
@@ -108,12 +111,13 @@ impl Drop for PrivateFolder {
     }
 }
 
-/// Makes a private folder, and removes those whose owners were killed.
+/// Makes a private folder; the first time, those whose owners were killed are removed.
 pub fn private_folder() -> io::Result<PrivateFolder> {
     let usual = std::env::temp_dir();
     let is_long = FOLDER_BYTES_MAX < usual.as_os_str().len();
     let parent = if is_long { Path::new("/tmp") } else { usual.as_path() };
-    remove_abandoned(parent);
+    // Once: to look through a folder that everybody uses takes longer than to make one.
+    SWEPT.call_once(|| remove_abandoned(parent));
     let private = fs::Permissions::from_mode(0o700);
     let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(parent)?;
     // Locked before it has the name by which others look for it.

@@ -31,5 +31,5 @@ pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, 
 pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
 pub use project::{HASH_SEED, Project, Runner, hash_seed, own_env};
 pub use shell::quote;
-pub use shelter::Changed;
+pub use shelter::{Changed, Shelters};
 pub use symptom::symptom;

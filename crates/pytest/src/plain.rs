@@ -23,7 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy, run_to_end};
+use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy};
 use unflake_engine::{Collected, Interrupt, private_folder};
 use unflake_model::Outcome;
 
@@ -31,7 +31,7 @@ use crate::junit::{self, Reported};
 use crate::node_id;
 use crate::project::Project;
 use crate::shell;
-use crate::shelter::{Changed, NOT_COVERED, Tree, sheltered};
+use crate::shelter::{Changed, NOT_COVERED, Tree, run_to_end};
 use crate::unittest;
 
 /// Above this, tests are named in a file: well below what any system allows.
@@ -314,10 +314,8 @@ impl Plain<'_> {
             self.unittest_line(tests)
         };
         let tree = Tree { rootdir: &self.collected.rootdir, changed: self.changed };
-        let line =
-            sheltered(self.project, tree, folder.path(), line).map_err(PlainError::Folder)?;
-        let start = |source| PlainError::Start { program: line.program.clone(), source };
-        let finished = run_to_end(&line, self.time_max, interrupt).map_err(start)?;
+        let patience = (self.time_max, interrupt);
+        let finished = run_to_end(self.project, tree, folder.path(), &line, patience)?;
         if !self.changed.is_empty() && finished.exit.code == Some(NOT_COVERED) {
             return Err(PlainError::NotCovered);
         }

@@ -9,6 +9,7 @@ use unflake_model::{Factor, Factors};
 
 use crate::interpreter::Interpreter;
 use crate::settled::agent;
+use crate::shelter::Shelters;
 
 /// Who runs the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct Project {
     pub first: Option<String>,
     /// A folder of ours for what is made once; without, everything is made anew.
     pub kept: Option<PathBuf>,
+    /// Processes that wait for plain runs.
+    pub shelters: Shelters,
 }
 
 /// How strings are hashed is decided when an interpreter starts.

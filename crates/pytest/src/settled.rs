@@ -20,11 +20,15 @@ const COMPILED: &str = "__pycache__";
 
 /// The agent where it is kept, or as files still to be written.
 pub(crate) fn agent(kept: Option<&Path>) -> AgentFiles {
-    let agent = agent_files();
-    match kept.and_then(|kept| settle(kept, &agent).ok()) {
+    match kept_entry(kept) {
         Some(entry) => AgentFiles { files: Vec::new(), entry },
-        None => agent,
+        None => agent_files(),
     }
+}
+
+/// What the interpreter is given to start the agent where it is kept.
+pub(crate) fn kept_entry(kept: Option<&Path>) -> Option<PathBuf> {
+    settle(kept?, &agent_files()).ok()
 }
 
 /// What the interpreter is given to start the agent; it is written into a folder unless it is kept.
@@ -57,10 +61,20 @@ fn settle(kept: &Path, agent: &AgentFiles) -> io::Result<PathBuf> {
 
 /// Another one for other files.
 fn name(agent: &AgentFiles) -> String {
-    let bytes = agent.files.iter().flat_map(|(name, contents)| {
-        name.as_os_str().as_encoded_bytes().iter().chain(&[0]).chain(contents)
+    let texts = agent
+        .files
+        .iter()
+        .flat_map(|(name, contents)| [name.as_os_str().as_encoded_bytes(), contents.as_slice()]);
+    let state = texts.fold(0, |state, text| {
+        let words = text.chunks(size_of::<u64>()).map(|chunk| {
+            let mut word = [0; size_of::<u64>()];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        // The length tells apart what only ends in other zeroes, or in another place.
+        words.chain([text.len() as u64]).fold(state, |state, word| mix(state ^ word))
     });
-    format!("{:016x}", bytes.fold(0, |state, byte| mix(state ^ u64::from(*byte))))
+    format!("{state:016x}")
 }
 
 #[cfg(test)]

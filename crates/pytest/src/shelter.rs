@@ -7,9 +7,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use unflake_engine::process::CommandLine;
+use unflake_engine::Interrupt;
+use unflake_engine::process::{CommandLine, Finished, Waiting};
 
+use crate::plain::PlainError;
 use crate::project::Project;
 use crate::settled;
 
@@ -32,24 +36,72 @@ pub(crate) struct Tree<'a> {
     pub(crate) changed: &'a [Changed],
 }
 
-/// The same command, in a process that sees its own view of the work tree; `folder` is private.
-pub(crate) fn sheltered(
+/// Processes that will see their own view of the work tree, started before anybody knows what they
+/// are to run: while the tests are collected, a processor is idle.
+#[derive(Clone, Debug, Default)]
+pub struct Shelters(Arc<Mutex<Vec<Waiting>>>);
+
+impl Shelters {
+    fn spare(&self) -> Option<Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Starts as many. One that does not start is started, with its error, when it is needed.
+    pub fn start(&self, n: u32, project: &Project) {
+        // Elsewhere the agent lives no longer than one run.
+        let Some(entry) = settled::kept_entry(project.kept.as_deref()) else { return };
+        let started = (0..n).map_while(|_| Waiting::start(&line(project, &entry)).ok());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(started);
+    }
+}
+
+/// Runs a command in a process that sees its own view of the work tree; `folder` is private.
+pub(crate) fn run_to_end(
     project: &Project,
     tree: Tree<'_>,
     folder: &Path,
-    line: CommandLine,
-) -> io::Result<CommandLine> {
-    let entry = settled::entry(project.kept.as_deref(), folder)?;
+    command: &CommandLine,
+    patience: (Duration, &Interrupt),
+) -> Result<Finished, PlainError> {
+    let told = tell(tree, folder, command).map_err(PlainError::Folder)?;
+    let begin = || {
+        let entry = settled::entry(project.kept.as_deref(), folder).map_err(PlainError::Folder)?;
+        let start =
+            |source| PlainError::Start { program: project.interpreter.program.clone(), source };
+        Waiting::start(&line(project, &entry)).map_err(start)
+    };
+    let waiting = project.shelters.spare().map_or_else(begin, Ok)?;
+    let (time_max, interrupt) = patience;
+    let told = told.as_os_str().as_encoded_bytes();
+    waiting.run_to_end(told, time_max, interrupt).map_err(PlainError::Folder)
+}
+
+/// How one is started.
+fn line(project: &Project, entry: &Path) -> CommandLine {
+    // What is installed there is for the command, not for us.
+    let arguments = vec!["-I".into(), "-S".into(), entry.into(), "shelter".into()];
+    let current_dir = project.current_dir.clone();
+    let program = project.interpreter.program.clone();
+    CommandLine { program, arguments, current_dir, env: Vec::new() }
+}
+
+/// Writes down what is to be run, and where: words with zero bytes between.
+fn tell(tree: Tree<'_>, folder: &Path, command: &CommandLine) -> io::Result<PathBuf> {
     let scratch = folder.join("shelter");
     fs::create_dir(&scratch)?;
-    let list = list_changed(folder, tree.changed)?;
-    // What is installed there is for the command, not for us.
-    let mut arguments: Vec<OsString> = vec!["-I".into(), "-S".into()];
-    arguments.extend([entry.into(), "shelter".into()]);
-    arguments.extend([tree.rootdir.into(), scratch.into(), list]);
-    arguments.extend(["--".into(), line.program]);
-    arguments.extend(line.arguments);
-    Ok(CommandLine { program: project.interpreter.program.clone(), arguments, ..line })
+    let changed = list_changed(folder, tree.changed)?;
+    let n_env = OsString::from(command.env.len().to_string());
+    let mut words = vec![tree.rootdir.into(), scratch.into(), changed, n_env];
+    for (name, value) in &command.env {
+        let is_set = if value.is_some() { "=" } else { "" };
+        words.extend([name.clone(), is_set.into(), value.clone().unwrap_or_default()]);
+    }
+    words.push(command.program.clone());
+    words.extend(command.arguments.iter().cloned());
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_encoded_bytes()).collect();
+    let path = folder.join("told");
+    fs::write(&path, words.join(&0))?;
+    Ok(path)
 }
 
 /// Writes down which files are to be seen how: the path of each and where its contents are, with

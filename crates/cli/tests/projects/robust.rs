@@ -410,3 +410,18 @@ fn a_work_tree_that_cannot_be_written_is_no_obstacle() {
     }
     fs::set_permissions(project.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+#[test]
+fn a_suite_that_ends_otherwise_under_the_plain_runner_still_leaves_no_trace() {
+    // Isolation is not to blame for the difference, and not taken back for it: what the tests
+    // write would land in the work tree.
+    let told_apart = "import os\n\
+        def test_parent():\n    \
+            open('log.txt', 'a').close()\n    \
+            with open(f'/proc/{os.getppid()}/cmdline') as file:\n        \
+                assert 'shelter' in file.read()\n";
+    let ran = Project::with(&[("test_told_apart.py", told_apart)]).run(&DETECT);
+    ran.has_found_the_victim();
+    let warning = &ran.warnings()["differs-from-plain"];
+    assert!(warning.contains("1 test ended otherwise than in the plain runner"), "{warning}");
+}

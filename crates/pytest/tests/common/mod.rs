@@ -11,7 +11,9 @@ use unflake_engine::{Ending, Engine, Event, Interrupt, Level, Limits, Start, Sta
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
 };
-use unflake_pytest::{Interpreter, Invocation, Plain, PlainRun, Project, Runner, Surroundings};
+use unflake_pytest::{
+    Interpreter, Invocation, Plain, PlainRun, Project, Runner, Shelters, Surroundings,
+};
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(3);
@@ -66,6 +68,7 @@ impl Little {
             before: None,
             first: None,
             kept: None,
+            shelters: Shelters::default(),
             env: Vec::new(),
         };
         Self { folder, project }

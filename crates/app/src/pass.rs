@@ -1,0 +1,133 @@
+//! One pass over a suite, in its order, whatever its tests do to the process.
+//!
+//! Where a test takes the process with it, the tests behind it are run in another one. Each run
+//! comes at least one test further, or is one of few that do not, so there is an end to it.
+
+use unflake_engine::{Ending, Engine, Event, Isolation, Watching};
+use unflake_model::{
+    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestIndex,
+};
+
+use crate::logbook::Progress;
+use crate::world::{NOT_STARTED_MAX, WorldError};
+
+/// Numbers of runs that no analysis asked for.
+pub(crate) const OUR_OWN: u64 = 1 << 62;
+
+/// So many tests go by until whoever waits is told how far it is.
+const TOLD_EVERY: usize = 20;
+
+/// Who takes note of what happens.
+pub(crate) trait Witness {
+    /// Of how many tests there is a note.
+    fn n_seen(&self) -> usize;
+
+    /// A run begins in a process of its own.
+    fn run_begins(&mut self);
+
+    /// Something happened in it.
+    fn hear(&mut self, event: Event);
+
+    /// It is over; whether every test was run, and every fixture torn down.
+    fn run_ended(&mut self, _is_whole: bool) {}
+}
+
+/// How a pass came to its end.
+#[derive(Debug, Default)]
+pub(crate) struct Passed {
+    /// That of the last run.
+    pub(crate) isolation: Isolation,
+    pub(crate) is_interrupted: bool,
+    /// Why there was no going on.
+    pub(crate) error: Option<WorldError>,
+}
+
+/// What to look at in a pass, and what to call that while it lasts.
+pub(crate) struct Look<'a> {
+    pub(crate) watching: Watching,
+    pub(crate) stage: &'a str,
+}
+
+/// Runs all tests in their original order.
+pub(crate) fn pass(
+    look: &Look<'_>,
+    suite: &Suite,
+    engine: &mut Engine,
+    witness: &mut dyn Witness,
+    progress: &mut dyn Progress,
+) -> Passed {
+    let n_tests = suite.n_tests();
+    let mut passed = Passed::default();
+    let (mut rest, mut n_futile) = (Order::original(suite), 0);
+    for number in OUR_OWN.. {
+        let (environment, repetition) = (Environment::Plain, Repetition::Once);
+        let experiment = Experiment { run: RunId(number), order: rest, environment, repetition };
+        if let Err(error) = engine.submit(&experiment) {
+            passed.error = Some(WorldError::Submit(error));
+            break;
+        }
+        engine.watch(experiment.run, Some(look.watching.clone()));
+        witness.run_begins();
+        let mut told = |n| progress.stage(&format!("{}: {n} of {n_tests}", look.stage));
+        let Some(left) = passed.attend(engine, witness, &mut told) else {
+            engine.kill_all();
+            break;
+        };
+        n_futile = if left.tests.len() == experiment.order.len() { n_futile + 1 } else { 0 };
+        if NOT_STARTED_MAX <= n_futile {
+            passed.error = Some(WorldError::NotStarted { why: left.why });
+            break;
+        }
+        if left.tests.is_empty() {
+            break;
+        }
+        rest = Order::from_distinct(left.tests);
+    }
+    passed
+}
+
+/// The tests that a run did not come to.
+struct Left {
+    tests: Vec<TestIndex>,
+    /// Why it did not even start, if so.
+    why: String,
+}
+
+impl Passed {
+    /// Has everything heard until a run is over; none if there is no going on.
+    fn attend(
+        &mut self,
+        engine: &mut Engine,
+        witness: &mut dyn Witness,
+        told: &mut dyn FnMut(usize),
+    ) -> Option<Left> {
+        loop {
+            if witness.n_seen().is_multiple_of(TOLD_EVERY) {
+                told(witness.n_seen());
+            }
+            match engine.next_event() {
+                Ok(Event::RunEnded { observation, ending, isolation }) => {
+                    witness.run_ended(ending == Ending::Complete);
+                    self.isolation = isolation;
+                    let attempts = observation.attempts.into_iter();
+                    let left = attempts.filter(|it| it.outcome.kind() == OutcomeKind::NotRun);
+                    let tests = left.map(|attempt| attempt.test).collect();
+                    let why = match ending {
+                        Ending::NotStarted { why, .. } => why,
+                        _ => String::new(),
+                    };
+                    return Some(Left { tests, why });
+                }
+                Ok(Event::Interrupted | Event::Idle) => {
+                    self.is_interrupted = true;
+                    return None;
+                }
+                Ok(event) => witness.hear(event),
+                Err(error) => {
+                    self.error = Some(WorldError::Engine(error));
+                    return None;
+                }
+            }
+        }
+    }
+}
