@@ -6,7 +6,7 @@ from engine import ProjectCase
 from test_as_plain import junit_key, plain
 
 PHASES = """
-    import gc, logging, os, sys, threading, warnings
+    import gc, logging, os, sys, threading, warnings, weakref
     import pytest
 
     def when(): return os.environ["PYTEST_CURRENT_TEST"].split()[-1]
@@ -48,6 +48,16 @@ PHASES = """
     def test_folder_of_a_failure(tmp_path): assert 0
     def test_folder_asked_for_late(request): assert request.getfixturevalue("tmp_path").exists()
     def test_root_has_handlers(): assert logging.getLogger().handlers
+
+    class Thing: pass
+    things = []
+    def test_logs_with_a_thing():
+        thing = Thing(); things.append(weakref.ref(thing))
+        logging.warning("with it", extra={"thing": thing})
+    def test_nobody_keeps_the_thing(): assert things[0]() is None
+    def test_logs_with_a_thing_and_fails():
+        logging.warning("and again", extra={"thing": Thing()}); assert 0
+    def test_nobody_keeps_that_one(): assert not any(type(o) is Thing for o in gc.get_objects())
 
     class Cycle:
         def __init__(self): self.me = self

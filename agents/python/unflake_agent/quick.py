@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, Optional
 
 import pytest
+from _pytest.logging import caplog_handler_key, caplog_records_key
 from _pytest.runner import CallInfo
 from _pytest.skipping import evaluate_xfail_marks, xfailed_key
 
@@ -86,6 +87,7 @@ class Quick:
         self._reports = reports
         self._call = _work(_impls(config, "pytest_runtest_call"))
         self._teardown = _work(_impls(config, "pytest_runtest_teardown"))
+        self._logging = config.pluginmanager.getplugin("logging-plugin")
         self._minding = [_MINDS[name] for name in _concerned(config) if name in _MINDS]
         self._nextitem: Any = None
         self._inside: Optional[List[Any]] = None
@@ -101,6 +103,7 @@ class Quick:
             item._store.setdefault(tmppath_result_key, {})
         self._nextitem = nextitem
         phases = self._phases(item)
+        self._forget_records(item)
         if any(phase.excinfo for phase in phases) or item.get_closest_marker("xfail"):
             self._judge(item, phases)
         item._request = False
@@ -146,6 +149,16 @@ class Quick:
                 hooks.pytest_runtest_logreport(report=report)
             return []
         return [inside[0], whole, inside[2]]
+
+    def _forget_records(self, item: Any) -> None:
+        """As whoever catches log records does around the teardown. Things that hang on them may be
+        waited for: a connection to a database closes when nobody knows it any more."""
+        for key in (caplog_handler_key, caplog_records_key):
+            if key in item._store:
+                del item._store[key]
+        if self._logging is not None and self._logging.caplog_handler.records:
+            self._logging.caplog_handler.reset()
+            self._logging.report_handler.reset()
 
     def _judge(self, item: Any, phases: List[Any]) -> None:
         if self.is_brief and _is_plain(phases) and not item.get_closest_marker("xfail"):

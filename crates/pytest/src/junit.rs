@@ -1,14 +1,12 @@
-//! Reading the JUnit XML that pytest writes.
+//! What pytest says in JUnit XML.
 //!
 //! One `testcase` for each report of a test, in the order in which they were made. Most tests have
 //! one; one that failed and then failed again in its teardown has two, and subtests add theirs.
 
 use std::collections::BTreeMap;
 
-use quick_xml::XmlVersion;
-use quick_xml::events::{BytesStart, Event};
-use quick_xml::reader::Reader;
 use unflake_model::{Outcome, Phase};
+use unflake_report::junit_xml::{self, ComplaintKind, NoReport};
 
 use crate::node_id::junit_address;
 
@@ -28,110 +26,23 @@ pub(crate) struct Reported {
     pub(crate) text: String,
 }
 
-/// Why a file is no report.
-#[derive(Debug, thiserror::Error)]
-pub enum NoReport {
-    /// Its end is missing.
-    #[error("it ends in the middle")]
-    Cut,
-    /// It is not well-formed.
-    #[error(transparent)]
-    Xml(#[from] quick_xml::Error),
-    /// It refers to characters that there are not.
-    #[error(transparent)]
-    Reference(#[from] quick_xml::escape::EscapeError),
-}
-
 /// Every `testcase` of a file, in order.
 pub(crate) fn parse(xml: &str) -> Result<Vec<Case>, NoReport> {
-    let mut reader = Reader::from_str(xml);
-    let mut cases: Vec<Case> = Vec::new();
-    let mut path: Vec<Tag> = Vec::new();
-    loop {
-        let is_complaint = path.last() == Some(&Tag::Complaint);
-        match reader.read_event()? {
-            Event::Start(tag) => {
-                let tag = enter(&mut cases, path.last().copied(), &tag)?;
-                path.push(tag);
-            }
-            Event::Empty(tag) => {
-                enter(&mut cases, path.last().copied(), &tag)?;
-            }
-            Event::End(_) => drop(path.pop()),
-            Event::Text(text) if is_complaint => append(&mut cases, &text.xml10_content()),
-            Event::CData(text) if is_complaint => append(&mut cases, &text.xml10_content()),
-            Event::GeneralRef(reference) if is_complaint => {
-                let number = reference.resolve_char_ref()?.map(String::from);
-                let known = quick_xml::escape::resolve_xml_entity(&reference);
-                append(&mut cases, &number.unwrap_or(known.unwrap_or_default().to_owned()));
-            }
-            Event::Eof if path.is_empty() => return Ok(cases),
-            Event::Eof => return Err(NoReport::Cut),
-            _ => (),
-        }
-    }
+    Ok(junit_xml::read(xml)?.into_iter().map(case).collect())
 }
 
-/// What an element is to us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    Case,
-    Complaint,
-    Other,
-}
-
-fn enter(
-    cases: &mut Vec<Case>,
-    parent: Option<Tag>,
-    tag: &BytesStart<'_>,
-) -> Result<Tag, quick_xml::Error> {
-    if tag.name().as_ref() == "testcase" {
-        cases.push(case(tag)?);
-        return Ok(Tag::Case);
-    }
-    match cases.last_mut() {
-        Some(case) if parent == Some(Tag::Case) => complain(case, tag),
-        _ => Ok(Tag::Other),
-    }
-}
-
-fn append(cases: &mut [Case], text: &str) {
-    if let Some(case) = cases.last_mut() {
-        case.text.push_str(text);
-    }
-}
-
-fn case(tag: &BytesStart<'_>) -> Result<Case, quick_xml::Error> {
-    Ok(Case {
-        class: attribute(tag, "classname")?,
-        name: attribute(tag, "name")?,
-        outcome: Outcome::Passed,
-        text: String::new(),
-    })
-}
-
-fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<String, quick_xml::Error> {
-    match tag.try_get_attribute(name)? {
-        Some(value) => Ok(value.normalized_value(XmlVersion::Implicit1_0)?.into_owned()),
-        None => Ok(String::new()),
-    }
-}
-
-/// A child of a test case; a complaint decides the outcome.
-fn complain(case: &mut Case, tag: &BytesStart<'_>) -> Result<Tag, quick_xml::Error> {
-    let outcome = match tag.name().as_ref() {
-        "failure" => Outcome::Failed { phase: Phase::Call },
-        "error" if attribute(tag, "message")?.starts_with("failed on teardown") => {
+/// Of several complaints about a test the heaviest decides its outcome.
+fn case(read: junit_xml::Case) -> Case {
+    let outcomes = read.complaints.iter().map(|complaint| match complaint.kind {
+        ComplaintKind::Failure => Outcome::Failed { phase: Phase::Call },
+        ComplaintKind::Error if complaint.message.starts_with("failed on teardown") => {
             Outcome::Failed { phase: Phase::TearDown }
         }
-        "error" => Outcome::Error,
-        "skipped" => Outcome::Skipped,
-        _ => return Ok(Tag::Other),
-    };
-    if weight(case.outcome) < weight(outcome) {
-        case.outcome = outcome;
-    }
-    Ok(Tag::Complaint)
+        ComplaintKind::Error => Outcome::Error,
+        ComplaintKind::Skipped => Outcome::Skipped,
+    });
+    let outcome = outcomes.max_by_key(|outcome| weight(*outcome)).unwrap_or(Outcome::Passed);
+    Case { outcome, text: read.text(), class: read.class, name: read.name }
 }
 
 /// Which of two reports about one test counts: the heavier one.
@@ -310,13 +221,5 @@ mod tests {
         assert_eq!(report.failed, [(0, "why".to_owned())]);
         assert_eq!(report.unknown, ["gone::z"]);
         assert!(CiReport::read("<a><", &[]).is_err());
-    }
-
-    #[test]
-    fn half_a_file_is_an_error() {
-        for half in ["<testsuite><testcase classname='t' name='a", "<testsuite><testcase/>", "<a><"]
-        {
-            assert!(parse(half).is_err(), "{half}");
-        }
     }
 }

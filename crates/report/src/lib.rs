@@ -12,6 +12,7 @@
 //! | [`json`] | programs; the contract is `schemas/findings.json` | failure texts |
 //! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
+//! | [`junit_xml`] | the other way round: what runners wrote | nothing |
 //! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
 //! | [`rerun_study`] | `unflake study`: the tables of a rerun study | tests |
 //! | [`shake`] | `unflake shake`: what makes a test fail; `schemas/shake.json` | nothing |
@@ -38,6 +39,7 @@ pub mod exposed;
 pub mod idflakies;
 pub mod json;
 pub mod junit;
+pub mod junit_xml;
 pub mod markdown;
 mod page;
 mod ranking;

@@ -1,0 +1,176 @@
+//! Reading JUnit XML, as test runners write it.
+//!
+//! One `testcase` for each report of a test, in the order of the file. What a runner means by a
+//! failure, an error or a second case of the same name is for those to say who know the runner.
+
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::reader::Reader;
+
+/// One `testcase`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Its `classname`.
+    pub class: String,
+    /// Its `name`.
+    pub name: String,
+    /// What is said against it; nothing if it passed.
+    pub complaints: Vec<Complaint>,
+}
+
+/// Why a test did not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// Of which kind it is.
+    pub kind: ComplaintKind,
+    /// In short.
+    pub message: String,
+    /// At length.
+    pub text: String,
+}
+
+/// The element in which a complaint stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComplaintKind {
+    /// `failure`.
+    Failure,
+    /// `error`.
+    Error,
+    /// `skipped`.
+    Skipped,
+}
+
+impl Case {
+    /// All that is said against it.
+    pub fn text(&self) -> String {
+        self.complaints.iter().map(|complaint| complaint.text.as_str()).collect()
+    }
+}
+
+/// Why a file is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum NoReport {
+    /// Its end is missing.
+    #[error("it ends in the middle")]
+    Cut,
+    /// It is not well-formed.
+    #[error(transparent)]
+    Xml(#[from] quick_xml::Error),
+    /// It refers to characters that there are not.
+    #[error(transparent)]
+    Reference(#[from] quick_xml::escape::EscapeError),
+}
+
+/// Every `testcase` of a file, in order.
+pub fn read(xml: &str) -> Result<Vec<Case>, NoReport> {
+    let mut reader = Reader::from_str(xml);
+    let mut cases: Vec<Case> = Vec::new();
+    let mut path: Vec<Tag> = Vec::new();
+    loop {
+        let is_complaint = path.last() == Some(&Tag::Complaint);
+        match reader.read_event()? {
+            Event::Start(tag) => {
+                let tag = enter(&mut cases, path.last().copied(), &tag)?;
+                path.push(tag);
+            }
+            Event::Empty(tag) => {
+                enter(&mut cases, path.last().copied(), &tag)?;
+            }
+            Event::End(_) => drop(path.pop()),
+            Event::Text(text) if is_complaint => append(&mut cases, &text.xml10_content()),
+            Event::CData(text) if is_complaint => append(&mut cases, &text.xml10_content()),
+            Event::GeneralRef(reference) if is_complaint => {
+                let number = reference.resolve_char_ref()?.map(String::from);
+                let known = quick_xml::escape::resolve_xml_entity(&reference);
+                append(&mut cases, &number.unwrap_or(known.unwrap_or_default().to_owned()));
+            }
+            Event::Eof if path.is_empty() => return Ok(cases),
+            Event::Eof => return Err(NoReport::Cut),
+            _ => (),
+        }
+    }
+}
+
+/// What an element is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Case,
+    Complaint,
+    Other,
+}
+
+fn enter(
+    cases: &mut Vec<Case>,
+    parent: Option<Tag>,
+    tag: &BytesStart<'_>,
+) -> Result<Tag, quick_xml::Error> {
+    if tag.name().as_ref() == "testcase" {
+        let (class, name) = (attribute(tag, "classname")?, attribute(tag, "name")?);
+        cases.push(Case { class, name, complaints: Vec::new() });
+        return Ok(Tag::Case);
+    }
+    let kind = match tag.name().as_ref() {
+        "failure" => ComplaintKind::Failure,
+        "error" => ComplaintKind::Error,
+        "skipped" => ComplaintKind::Skipped,
+        _ => return Ok(Tag::Other),
+    };
+    match cases.last_mut().filter(|_| parent == Some(Tag::Case)) {
+        Some(case) => {
+            let message = attribute(tag, "message")?;
+            case.complaints.push(Complaint { kind, message, text: String::new() });
+            Ok(Tag::Complaint)
+        }
+        None => Ok(Tag::Other),
+    }
+}
+
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<String, quick_xml::Error> {
+    match tag.try_get_attribute(name)? {
+        Some(value) => Ok(value.normalized_value(XmlVersion::Implicit1_0)?.into_owned()),
+        None => Ok(String::new()),
+    }
+}
+
+fn append(cases: &mut [Case], text: &str) {
+    if let Some(complaint) = cases.last_mut().and_then(|case| case.complaints.last_mut()) {
+        complaint.text.push_str(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_and_complaints_are_told_from_all_else() {
+        let xml = r#"<?xml version="1.0"?><testsuites><error>around</error><testsuite>
+            <properties><property name="x" value="failure"/></properties>
+            <testcase classname="p.T" name="a &lt;1&gt;"><system-out><![CDATA[<error>]]></system-out>
+            <failure message="m">1 &lt; &#48;<![CDATA[ & on]]></failure><error/></testcase>
+            <testcase name="b"/></testsuite></testsuites>"#;
+        let cases = read(xml).unwrap();
+        let complaint = |kind, message: &str, text: &str| Complaint {
+            kind,
+            message: message.to_owned(),
+            text: text.to_owned(),
+        };
+        let first = [
+            complaint(ComplaintKind::Failure, "m", "1 < 0 & on"),
+            complaint(ComplaintKind::Error, "", ""),
+        ];
+        assert_eq!((cases[0].class.as_str(), cases[0].name.as_str()), ("p.T", "a <1>"));
+        assert_eq!(cases[0].complaints, first);
+        assert_eq!(cases[0].text(), "1 < 0 & on");
+        assert_eq!(cases[1], Case { class: String::new(), name: "b".into(), complaints: vec![] });
+        assert_eq!(cases.len(), 2);
+    }
+
+    #[test]
+    fn half_a_file_is_an_error() {
+        for half in ["<testsuite><testcase classname='t' name='a", "<testsuite><testcase/>", "<a><"]
+        {
+            assert!(read(half).is_err(), "{half}");
+        }
+    }
+}
