@@ -70,6 +70,13 @@ pub(crate) fn build(
     Ok(Built { project, modules, nondex: nondex.ok() })
 }
 
+/// A module whose processes start as quickly as they can.
+pub(crate) fn with_archive(module: &Prepared, interrupt: &Interrupt) -> Result<Prepared, Failure> {
+    module
+        .with_archive(interrupt)
+        .map_err(|error| Failure::NotRun { message: with_causes(&error), hint: None })
+}
+
 fn failure(error: &ProjectError) -> Failure {
     let mut message = with_causes(error);
     if let ProjectError::NoTests { left_out, log } = error {

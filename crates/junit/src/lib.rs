@@ -9,6 +9,7 @@
 //! `docs/design/java.md` argues the decisions.
 
 mod agent;
+mod archive;
 mod gradle;
 mod jdk;
 mod maven;

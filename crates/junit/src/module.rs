@@ -16,6 +16,7 @@ use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
 use unflake_engine::{AgentFiles, Interrupt, Launch, Start, Transport};
 
 use crate::agent::{MAIN, key};
+use crate::archive::Archive;
 use crate::gradle::Task;
 use crate::jdk::Jdk;
 use crate::project::LeftOut;
@@ -59,8 +60,8 @@ pub struct Module {
     pub(crate) class_path: Vec<String>,
     pub(crate) plan: Plan,
     pub(crate) java: OsString,
-    /// Whether `java` can be given a file with its arguments.
-    pub(crate) reads_files: bool,
+    /// The number people call that Java by.
+    pub(crate) feature: u32,
     pub(crate) home: PathBuf,
 }
 
@@ -77,6 +78,8 @@ pub(crate) struct Plan {
     pub(crate) included_engines: Vec<String>,
     pub(crate) excluded_engines: Vec<String>,
     pub(crate) folders: Vec<String>,
+    /// As it is to be searched, if Java is given another.
+    pub(crate) class_path: Option<String>,
 }
 
 /// How much, and how long.
@@ -155,6 +158,7 @@ impl Module {
             included_engines: list("includejunit5engines"),
             excluded_engines: list("excludejunit5engines"),
             folders: class_path.iter().filter(|e| Path::new(e).is_dir()).cloned().collect(),
+            class_path: None,
             properties,
         };
         let has_groups = !plan.groups.is_empty() || !plan.excluded_groups.is_empty();
@@ -178,7 +182,7 @@ impl Module {
             class_path,
             plan,
             java: OsString::new(),
-            reads_files: true,
+            feature: 0,
             home: PathBuf::new(),
         })
     }
@@ -199,7 +203,7 @@ impl Module {
             self.name = format!("{} ({})", self.name, n_same + 1);
         }
         self.java = jdk.program("java");
-        self.reads_files = FILES_SINCE <= jdk.feature();
+        self.feature = jdk.feature();
         self.flags.retain(|flag| {
             let newer = |(new, since): &(&str, u32)| flag == new && jdk.feature() < *since;
             !NEWER_FLAGS.iter().any(newer)
@@ -218,11 +222,11 @@ impl Module {
         let fail = |error| PrepareError::Folder(self.home.clone(), error);
         fs::create_dir_all(&self.home).map_err(fail)?;
         let plan = serde_json::to_vec(&self.plan).map_err(|error| fail(error.into()))?;
-        fs::write(self.home.join(PLAN), &plan).map_err(fail)?;
+        fs::write(self.plan_file(), &plan).map_err(fail)?;
         fs::write(self.home.join(ARGUMENTS), self.arguments_file()).map_err(fail)?;
         let collected = self.home.join(COLLECTED);
         let mut arguments: Vec<OsString> = self.start().into_iter().map(OsString::from).collect();
-        arguments.push(self.home.join(PLAN).into());
+        arguments.push(self.plan_file().into());
         arguments.extend(["--collect".into(), collected.clone().into()]);
         let line = CommandLine {
             program: self.java.clone(),
@@ -240,8 +244,9 @@ impl Module {
                 let collected = fs::read(collected).map_err(fail)?;
                 let message: Message =
                     serde_json::from_slice(&collected).map_err(|error| fail(error.into()))?;
-                let tests = message.collected.tests;
-                Ok(Prepared { module: self.clone(), tests, plan, collected })
+                let Tests { tests, apart } = message.collected;
+                let module = self.clone();
+                Ok(Prepared { module, tests, is_apart: apart, archive: None, plan, collected })
             }
             (FinishedWhy::Exited, _) => {
                 let text = format!("{}\n{}{}", done.exit, done.stdout, done.stderr);
@@ -252,16 +257,26 @@ impl Module {
 
     /// What Java is given before the plan.
     fn start(&self) -> Vec<String> {
-        let mut words = self.flags.clone();
-        words.extend(["-cp".to_owned(), self.class_path.join(":")]);
-        words.push(MAIN.to_owned());
+        self.words(&[], &self.class_path, &[MAIN])
+    }
+
+    /// What Java is given: its flags and these, this class path, and the rest.
+    pub(crate) fn words(&self, flags: &[String], path: &[String], rest: &[&str]) -> Vec<String> {
+        let mut words = [&self.flags, flags].concat();
+        words.extend(["-cp".to_owned(), path.join(":")]);
+        words.extend(rest.iter().map(|&word| word.to_owned()));
         words
+    }
+
+    /// The file that an agent is told the plan by.
+    pub(crate) fn plan_file(&self) -> PathBuf {
+        self.home.join(PLAN)
     }
 
     /// What Java is given before the tests that a person wants to run.
     fn run_words(&self) -> Vec<String> {
         let mut words = self.start();
-        words.extend([self.home.join(PLAN).display().to_string(), "--run".to_owned()]);
+        words.extend([self.plan_file().display().to_string(), "--run".to_owned()]);
         words
     }
 
@@ -272,7 +287,7 @@ impl Module {
 
     /// The same, by that file where Java can read it.
     fn launcher_words(&self) -> Vec<String> {
-        if !self.reads_files {
+        if self.feature < FILES_SINCE {
             return self.run_words();
         }
         vec![format!("@{}", self.home.join(ARGUMENTS).display())]
@@ -298,7 +313,7 @@ impl Module {
         }
     }
 
-    fn changes_of_env(&self) -> Vec<(OsString, Option<OsString>)> {
+    pub(crate) fn changes_of_env(&self) -> Vec<(OsString, Option<OsString>)> {
         self.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
     }
 }
@@ -312,6 +327,7 @@ struct Message {
 #[derive(Deserialize)]
 struct Tests {
     tests: Vec<Collected>,
+    apart: bool,
 }
 
 /// A module whose tests are known.
@@ -320,6 +336,9 @@ pub struct Prepared {
     /// The module.
     pub module: Module,
     tests: Vec<Collected>,
+    /// Whether classes are found the same if jars stand before folders.
+    is_apart: bool,
+    archive: Option<Archive>,
     plan: Vec<u8>,
     collected: Vec<u8>,
 }
@@ -345,9 +364,26 @@ impl Prepared {
         suite::run_order(&self.tests, ids, &self.module.run_order)
     }
 
+    /// The same, with an archive of the classes that its tests need if there can be one. To make
+    /// it, the tests are run once; it is kept for later.
+    pub fn with_archive(&self, interrupt: &Interrupt) -> Result<Self, PrepareError> {
+        let mut prepared = self.clone();
+        if self.is_apart {
+            prepared.archive = Archive::of(&self.module, interrupt)?;
+        }
+        if let Some(archive) = &prepared.archive {
+            prepared.plan.clone_from(&archive.plan);
+        }
+        Ok(prepared)
+    }
+
     /// How the engine is to start the agent.
     pub fn launch(&self, limits: Limits) -> Launch {
-        let flags = self.module.start().into_iter().map(OsString::from);
+        let words = match &self.archive {
+            None => self.module.start(),
+            Some(archive) => self.module.words(&archive.flags, &archive.class_path, &[MAIN]),
+        };
+        let flags = words.into_iter().map(OsString::from);
         Launch {
             program: self.module.java.clone(),
             flags: flags.collect(),

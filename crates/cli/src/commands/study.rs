@@ -82,6 +82,7 @@ pub(crate) fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Fai
             let nondex = nondex.as_ref();
             let mut found = Vec::new();
             for prepared in in_question(&task.request.question, modules)? {
+                let prepared = &java::with_archive(prepared, &task.interrupt)?;
                 let study = look(&JavaModule { project, prepared, nondex })?;
                 found.push((prepared.module.name.clone(), study));
             }
