@@ -77,6 +77,36 @@ fn a_missing_java_and_a_missing_maven_are_said() {
 }
 
 #[test]
+fn doctor_says_what_there_is_and_what_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let doctor = |variable: (&str, &str)| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+        command.args(["doctor", "--json"]).current_dir(folder.path());
+        let ran = command.env(variable.0, variable.1).output().unwrap();
+        let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap().clone();
+        (ran.status.code(), checks)
+    };
+    let (code, checks) = doctor(("UNUSED", ""));
+    assert_eq!(code, Some(0), "{checks:?}");
+    let found = |what: &str, start: &str| {
+        let is_it = |check: &&Value| {
+            check["what"] == what && check["found"].as_str().unwrap().starts_with(start)
+        };
+        checks.iter().find(is_it).unwrap_or_else(|| panic!("{what} {start} in {checks:?}"))["ok"]
+            == true
+    };
+    assert!(found("build", "mvn") && found("java", "") && found("choices", "NonDex"));
+    assert!(found("module", "old: 22 tests, JUnit 4."));
+    assert!(found("module", "new: 22 tests, Jupiter 5."));
+    assert!(!found("module", "broken: "));
+    let (code, checks) = doctor(("PATH", "/nowhere"));
+    assert_eq!(code, Some(3));
+    assert_eq!(checks[1]["hint"], "install Maven, or put its wrapper `mvnw` there");
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("build.gradle"), "").unwrap();

@@ -10,6 +10,7 @@
 
 mod agent;
 mod archive;
+mod flags;
 mod gradle;
 mod jdk;
 mod maven;

@@ -17,6 +17,7 @@ use unflake_engine::{AgentFiles, Interrupt, Launch, Start, Transport};
 
 use crate::agent::{MAIN, key};
 use crate::archive::Archive;
+use crate::flags::{self, quick};
 use crate::gradle::Task;
 use crate::jdk::Jdk;
 use crate::project::LeftOut;
@@ -31,11 +32,6 @@ const ARGUMENTS: &str = "java.args";
 
 /// The Java from which on `java @FILE` is known.
 const FILES_SINCE: u32 = 9;
-/// Flags of ours that are not known to every Java, and since when they are.
-const NEWER_FLAGS: [(&str, u32); 3] =
-    [("-XX:-CreateCoredumpOnCrash", 9), ("-XX:+ErrorFileToStderr", 11), (LATER, 9)];
-/// Most methods of a short run are not called often enough to be worth compiling after 200 calls.
-const LATER: &str = "-XX:CompileThresholdScaling=2";
 
 /// One thing that Surefire or Gradle runs.
 #[derive(Clone, Debug)]
@@ -191,6 +187,16 @@ impl Module {
         &self.class_path
     }
 
+    /// Who runs its tests, with their versions, as far as jars on the class path tell.
+    pub fn runners(&self) -> Vec<String> {
+        let known = [("JUnit", "junit-"), ("JUnit", "junit-dep-")]
+            .into_iter()
+            .chain([("Jupiter", "junit-jupiter-api-"), ("Surefire", "surefire-api-")]);
+        let versions = known.map(|(name, start)| (name, version_of(&self.class_path, start)));
+        let there = versions.filter(|(_, version)| !version.is_empty());
+        there.map(|(name, version)| format!("{name} {version}")).collect()
+    }
+
     /// Whether both are the same tests: Surefire may start several processes for them.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.folder == other.folder && self.plan.classes == other.plan.classes
@@ -204,10 +210,7 @@ impl Module {
         }
         self.java = jdk.program("java");
         self.feature = jdk.feature();
-        self.flags.retain(|flag| {
-            let newer = |(new, since): &(&str, u32)| flag == new && jdk.feature() < *since;
-            !NEWER_FLAGS.iter().any(newer)
-        });
+        self.flags.retain(|flag| flags::is_known(flag, self.feature));
         self.class_path.push(agent.display().to_string());
         let key = key([self.name.as_str(), &self.plan.rootdir]);
         self.home = cache.join("module").join(key);
@@ -419,26 +422,6 @@ pub(crate) fn name_in(project: &Path, folder: &Path) -> String {
     }
 }
 
-/// What the user's build gives Java, with what makes it start quickly where that does not clash.
-/// Coverage is not measured: outcomes do not depend on it.
-pub(crate) fn quick(mut flags: Vec<String>) -> Vec<String> {
-    flags.retain(|flag| !(flag.starts_with("-javaagent:") && flag.contains("jacoco")));
-    // What a crash leaves goes to us, not into the project.
-    let always = ["-XX:-UsePerfData", "-XX:+ErrorFileToStderr", "-XX:-CreateCoredumpOnCrash"];
-    let mut ours: Vec<String> = always.map(str::to_owned).into();
-    let has = |part: &str| flags.iter().any(|flag| flag.contains(part));
-    if !has("Tiered") && !has("-Xint") && !has("-Xcomp") {
-        ours.push("-XX:TieredStopAtLevel=1".to_owned());
-        if !has("CompileThreshold") {
-            ours.push(LATER.to_owned());
-        }
-    }
-    if !(has("-XX:+Use") && has("GC")) {
-        ours.push("-XX:+UseSerialGC".to_owned());
-    }
-    ours.into_iter().chain(flags).collect()
-}
-
 /// Classes in the order in which Surefire runs them, from that in which it found them.
 fn in_order(mut classes: Vec<String>, run_order: &str, notes: &mut Vec<String>) -> Vec<String> {
     match run_order {
@@ -459,22 +442,15 @@ fn words(text: &str) -> Vec<String> {
 
 fn version_of(class_path: &[String], start: &str) -> String {
     let names = class_path.iter().filter_map(|entry| entry.rsplit('/').next());
-    let mut versions = names.filter_map(|name| name.strip_prefix(start)?.strip_suffix(".jar"));
+    let versions = names.filter_map(|name| name.strip_prefix(start)?.strip_suffix(".jar"));
+    // `junit-` begins many names.
+    let mut versions = versions.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     versions.next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn flags_for_speed_stand_back_behind_those_of_the_build() {
-        let flags = |flags: &[&str]| quick(flags.iter().map(|f| (*f).to_owned()).collect());
-        assert!(flags(&[]).contains(&"-XX:+UseSerialGC".to_owned()));
-        let theirs =
-            flags(&["-XX:+UseG1GC", "-XX:-TieredCompilation", "-javaagent:/x/jacoco.jar=y"]);
-        assert_eq!(theirs[3..], ["-XX:+UseG1GC", "-XX:-TieredCompilation"]);
-    }
 
     #[test]
     fn classes_are_in_surefires_order() {

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asking::{Asked, Build};
+use crate::flags::quick;
 use crate::jdk::Jdk;
-use crate::module::{Module, Plan, name_in, quick};
+use crate::module::{Module, Plan, name_in};
 use crate::project::LeftOut;
 use crate::recording::NOT_THE_BUILDS;
 
