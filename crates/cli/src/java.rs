@@ -33,6 +33,14 @@ pub(crate) struct Built {
     pub(crate) nondex: Option<NonDex>,
 }
 
+/// What the build tool runs is not chosen by files.
+pub(crate) fn refuse_paths(paths: &[OsString]) -> Result<(), Failure> {
+    paths.first().map_or(Ok(()), |path| {
+        let message = format!("`{}`: parts of a Java project cannot be named", path.display());
+        Err(Failure::input(message, "run it in the folder of the module"))
+    })
+}
+
 /// Where a project is looked for, and with what.
 pub(crate) fn surroundings(
     folder: PathBuf,

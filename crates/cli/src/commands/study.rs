@@ -195,10 +195,7 @@ fn subject(
         RunnerArg::Pytest | RunnerArg::Unittest => false,
     };
     if is_java {
-        if let Some(path) = paths.first() {
-            let message = format!("`{}`: parts of a Java project cannot be named", path.display());
-            return Err(Failure::input(message, "run it in the folder of the module"));
-        }
+        java::refuse_paths(&paths)?;
         return java::build(folder, args.options.clone(), interrupt).map(Subject::Java);
     }
     let project = project(folder, args.python.clone(), paths, args.options.clone())?;
