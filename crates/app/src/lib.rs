@@ -19,6 +19,7 @@ pub mod fix;
 pub mod history;
 mod imports;
 pub mod java;
+pub mod java_doctor;
 pub mod learn;
 pub mod logbook;
 mod pass;

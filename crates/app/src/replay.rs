@@ -14,11 +14,9 @@ use unflake_model::{
 };
 use unflake_pytest::Project;
 
-use crate::adapter::Around;
-use crate::cold::PlainRunner;
+use crate::adapter::{Adapter, Around};
 use crate::history::{PastRun, RunName};
 use crate::logbook::Progress;
-use crate::plain::PythonRunner;
 use crate::shake::pinned;
 use crate::study::{StudyError, now, start};
 use crate::world::EngineWorld;
@@ -124,6 +122,14 @@ pub struct Call {
 }
 
 impl PastRun {
+    /// A Python project as it was for this run: perturbed ones hold fixed what Python decides.
+    pub fn project(&self, project: Project) -> Project {
+        match self.experiment.environment {
+            Environment::Plain => project,
+            Environment::Perturbed { .. } => pinned(&project),
+        }
+    }
+
     /// How the project was called; `None` if the record does not say.
     pub fn call(&self) -> Option<Call> {
         let settings = self.settings()?;
@@ -144,22 +150,18 @@ impl PastRun {
 /// Runs it again.
 pub fn replay(
     ReplayRequest { run, by, tries }: ReplayRequest<'_>,
-    project: &Project,
+    project: &dyn Adapter,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Replay, ReplayError> {
     progress.stage("collecting tests");
     let begun = now();
-    let pinned = (run.experiment.environment != Environment::Plain).then(|| pinned(project));
-    let project = pinned.as_ref().unwrap_or(project);
     let engine = start(project, limits, interrupt)?;
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
-    let runner = PythonRunner::new(
-        project,
-        Around { collected: &collected, interrupt, start_time, test_timeout },
-    );
+    let around = Around { collected: &collected, interrupt, start_time, test_timeout };
+    let runner = project.plain(around);
     let experiment = translated(run, &engine.suite(|_| Duration::ZERO))?;
     let is_once = experiment.repetition == Repetition::Once;
     let is_plain = experiment.environment == Environment::Plain;

@@ -33,6 +33,22 @@ pub(crate) struct Built {
     pub(crate) nondex: Option<NonDex>,
 }
 
+/// What the build tool runs is not chosen by files.
+pub(crate) fn refuse_paths(paths: &[OsString]) -> Result<(), Failure> {
+    paths.first().map_or(Ok(()), |path| {
+        let message = format!("`{}`: parts of a Java project cannot be named", path.display());
+        Err(Failure::input(message, "run it in the folder of the module"))
+    })
+}
+
+/// Where a project is looked for, and with what.
+pub(crate) fn surroundings(
+    folder: PathBuf,
+    options: Vec<OsString>,
+) -> Result<Surroundings, Failure> {
+    Ok(Surroundings { folder, options, cache: cache("java")?, build_time_max: BUILD_MAX })
+}
+
 /// Builds the project in a folder, and collects the tests of its modules. What cannot be built or
 /// collected is said, and the rest goes on.
 pub(crate) fn build(
@@ -40,8 +56,7 @@ pub(crate) fn build(
     options: Vec<OsString>,
     interrupt: &Interrupt,
 ) -> Result<Built, Failure> {
-    let cache = cache("java")?;
-    let around = Surroundings { folder, options, cache: cache.clone(), build_time_max: BUILD_MAX };
+    let around = surroundings(folder, options)?;
     let project = Project::find(&around, interrupt).map_err(|error| failure(&error))?;
     let mut complaints: Vec<String> = project.notes.clone();
     for left_out in &project.left_out {
@@ -55,7 +70,7 @@ pub(crate) fn build(
             Err(error) => complaints.push(with_causes(&error)),
         }
     }
-    let nondex = NonDex::find(&project, &cache, interrupt);
+    let nondex = NonDex::find(&project, &around.cache, interrupt);
     if let Err(error) = &nondex {
         let why = with_causes(error);
         complaints.push(format!("implementation-dependent tests are not looked for: {why}"));
@@ -68,6 +83,13 @@ pub(crate) fn build(
         return Err(Failure::NotRun { message, hint: Some("see the notes above".to_owned()) });
     }
     Ok(Built { project, modules, nondex: nondex.ok() })
+}
+
+/// A module whose processes start as quickly as they can.
+pub(crate) fn with_archive(module: &Prepared, interrupt: &Interrupt) -> Result<Prepared, Failure> {
+    module
+        .with_archive(interrupt)
+        .map_err(|error| Failure::NotRun { message: with_causes(&error), hint: None })
 }
 
 fn failure(error: &ProjectError) -> Failure {

@@ -77,6 +77,65 @@ fn a_missing_java_and_a_missing_maven_are_said() {
 }
 
 #[test]
+fn doctor_says_what_there_is_and_what_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let doctor = |variable: (&str, &str)| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+        command.args(["doctor", "--json"]).current_dir(folder.path());
+        let ran = command.env(variable.0, variable.1).output().unwrap();
+        let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap().clone();
+        (ran.status.code(), checks)
+    };
+    let (code, checks) = doctor(("UNUSED", ""));
+    assert_eq!(code, Some(0), "{checks:?}");
+    let found = |what: &str, start: &str| {
+        let is_it = |check: &&Value| {
+            check["what"] == what && check["found"].as_str().unwrap().starts_with(start)
+        };
+        checks.iter().find(is_it).unwrap_or_else(|| panic!("{what} {start} in {checks:?}"))["ok"]
+            == true
+    };
+    assert!(found("build", "mvn") && found("java", "") && found("choices", "NonDex"));
+    assert!(found("module", "old: 22 tests, JUnit 4."));
+    assert!(found("module", "new: 22 tests, Jupiter 5."));
+    assert!(!found("module", "broken: "));
+    let (code, checks) = doctor(("PATH", "/nowhere"));
+    assert_eq!(code, Some(3));
+    assert_eq!(checks[1]["hint"], "install Maven, or put its wrapper `mvnw` there");
+}
+
+#[test]
+fn one_run_is_made_and_made_again_and_tests_end_as_they_did() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let answer = |arguments: &[&str]| -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+        command.args(arguments).current_dir(folder.path());
+        let ran = command.output().unwrap();
+        serde_json::from_slice(&ran.stdout)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&ran.stderr)))
+    };
+    let store = ["--json", "--store", "history.sqlite"];
+    let only = ["--", "-pl", "old", "-am"];
+    let ran = answer(&[&["run", "--order", "reverse"], &store[..], &only].concat());
+    assert_eq!((&ran["tests"], &ran["not_run"]), (&json!(22), &json!(0)), "{ran}");
+    let failed = |test: &str| {
+        let failures = ran["failures"].as_array().unwrap().iter();
+        failures.map(|it| it["test"].as_str().unwrap()).any(|it| it.ends_with(test))
+    };
+    assert!(failed("FixedOrderTest#b"), "{ran}");
+    let name = ran["run"].as_str().unwrap();
+    let again = answer(&[&["replay", name], &store[..]].concat());
+    assert_eq!(again["tests"], 22, "{again}");
+    for difference in again["differences"].as_array().unwrap() {
+        // This one falls as it likes.
+        assert!(difference["test"].as_str().unwrap().contains("DiceTest"), "{difference}");
+    }
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("build.gradle"), "").unwrap();

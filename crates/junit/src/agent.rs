@@ -35,11 +35,13 @@ macro_rules! embed {
 /// What every agent has.
 const CORE: &[(&str, &str)] = embed![
     "Access",
+    "Apart",
     "Backend",
     "Backends",
     "Capture",
     "Change",
     "Choices",
+    "ClassPath",
     "Collection",
     "Connection",
     "Difference",

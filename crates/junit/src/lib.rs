@@ -9,6 +9,8 @@
 //! `docs/design/java.md` argues the decisions.
 
 mod agent;
+mod archive;
+mod flags;
 mod gradle;
 mod jdk;
 mod maven;

@@ -16,6 +16,8 @@ use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
 use unflake_engine::{AgentFiles, Interrupt, Launch, Start, Transport};
 
 use crate::agent::{MAIN, key};
+use crate::archive::Archive;
+use crate::flags::{self, quick};
 use crate::gradle::Task;
 use crate::jdk::Jdk;
 use crate::project::LeftOut;
@@ -30,11 +32,6 @@ const ARGUMENTS: &str = "java.args";
 
 /// The Java from which on `java @FILE` is known.
 const FILES_SINCE: u32 = 9;
-/// Flags of ours that are not known to every Java, and since when they are.
-const NEWER_FLAGS: [(&str, u32); 3] =
-    [("-XX:-CreateCoredumpOnCrash", 9), ("-XX:+ErrorFileToStderr", 11), (LATER, 9)];
-/// Most methods of a short run are not called often enough to be worth compiling after 200 calls.
-const LATER: &str = "-XX:CompileThresholdScaling=2";
 
 /// One thing that Surefire or Gradle runs.
 #[derive(Clone, Debug)]
@@ -59,8 +56,8 @@ pub struct Module {
     pub(crate) class_path: Vec<String>,
     pub(crate) plan: Plan,
     pub(crate) java: OsString,
-    /// Whether `java` can be given a file with its arguments.
-    pub(crate) reads_files: bool,
+    /// The number people call that Java by.
+    pub(crate) feature: u32,
     pub(crate) home: PathBuf,
 }
 
@@ -77,6 +74,8 @@ pub(crate) struct Plan {
     pub(crate) included_engines: Vec<String>,
     pub(crate) excluded_engines: Vec<String>,
     pub(crate) folders: Vec<String>,
+    /// As it is to be searched, if Java is given another.
+    pub(crate) class_path: Option<String>,
 }
 
 /// How much, and how long.
@@ -155,6 +154,7 @@ impl Module {
             included_engines: list("includejunit5engines"),
             excluded_engines: list("excludejunit5engines"),
             folders: class_path.iter().filter(|e| Path::new(e).is_dir()).cloned().collect(),
+            class_path: None,
             properties,
         };
         let has_groups = !plan.groups.is_empty() || !plan.excluded_groups.is_empty();
@@ -178,13 +178,23 @@ impl Module {
             class_path,
             plan,
             java: OsString::new(),
-            reads_files: true,
+            feature: 0,
             home: PathBuf::new(),
         })
     }
 
     pub(crate) fn class_path(&self) -> &[String] {
         &self.class_path
+    }
+
+    /// Who runs its tests, with their versions, as far as jars on the class path tell.
+    pub fn runners(&self) -> Vec<String> {
+        let known = [("JUnit", "junit-"), ("JUnit", "junit-dep-")]
+            .into_iter()
+            .chain([("Jupiter", "junit-jupiter-api-"), ("Surefire", "surefire-api-")]);
+        let versions = known.map(|(name, start)| (name, version_of(&self.class_path, start)));
+        let there = versions.filter(|(_, version)| !version.is_empty());
+        there.map(|(name, version)| format!("{name} {version}")).collect()
     }
 
     /// Whether both are the same tests: Surefire may start several processes for them.
@@ -199,11 +209,8 @@ impl Module {
             self.name = format!("{} ({})", self.name, n_same + 1);
         }
         self.java = jdk.program("java");
-        self.reads_files = FILES_SINCE <= jdk.feature();
-        self.flags.retain(|flag| {
-            let newer = |(new, since): &(&str, u32)| flag == new && jdk.feature() < *since;
-            !NEWER_FLAGS.iter().any(newer)
-        });
+        self.feature = jdk.feature();
+        self.flags.retain(|flag| flags::is_known(flag, self.feature));
         self.class_path.push(agent.display().to_string());
         let key = key([self.name.as_str(), &self.plan.rootdir]);
         self.home = cache.join("module").join(key);
@@ -218,11 +225,11 @@ impl Module {
         let fail = |error| PrepareError::Folder(self.home.clone(), error);
         fs::create_dir_all(&self.home).map_err(fail)?;
         let plan = serde_json::to_vec(&self.plan).map_err(|error| fail(error.into()))?;
-        fs::write(self.home.join(PLAN), &plan).map_err(fail)?;
+        fs::write(self.plan_file(), &plan).map_err(fail)?;
         fs::write(self.home.join(ARGUMENTS), self.arguments_file()).map_err(fail)?;
         let collected = self.home.join(COLLECTED);
         let mut arguments: Vec<OsString> = self.start().into_iter().map(OsString::from).collect();
-        arguments.push(self.home.join(PLAN).into());
+        arguments.push(self.plan_file().into());
         arguments.extend(["--collect".into(), collected.clone().into()]);
         let line = CommandLine {
             program: self.java.clone(),
@@ -240,8 +247,9 @@ impl Module {
                 let collected = fs::read(collected).map_err(fail)?;
                 let message: Message =
                     serde_json::from_slice(&collected).map_err(|error| fail(error.into()))?;
-                let tests = message.collected.tests;
-                Ok(Prepared { module: self.clone(), tests, plan, collected })
+                let Tests { tests, apart } = message.collected;
+                let module = self.clone();
+                Ok(Prepared { module, tests, is_apart: apart, archive: None, plan, collected })
             }
             (FinishedWhy::Exited, _) => {
                 let text = format!("{}\n{}{}", done.exit, done.stdout, done.stderr);
@@ -252,16 +260,26 @@ impl Module {
 
     /// What Java is given before the plan.
     fn start(&self) -> Vec<String> {
-        let mut words = self.flags.clone();
-        words.extend(["-cp".to_owned(), self.class_path.join(":")]);
-        words.push(MAIN.to_owned());
+        self.words(&[], &self.class_path, &[MAIN])
+    }
+
+    /// What Java is given: its flags and these, this class path, and the rest.
+    pub(crate) fn words(&self, flags: &[String], path: &[String], rest: &[&str]) -> Vec<String> {
+        let mut words = [&self.flags, flags].concat();
+        words.extend(["-cp".to_owned(), path.join(":")]);
+        words.extend(rest.iter().map(|&word| word.to_owned()));
         words
+    }
+
+    /// The file that an agent is told the plan by.
+    pub(crate) fn plan_file(&self) -> PathBuf {
+        self.home.join(PLAN)
     }
 
     /// What Java is given before the tests that a person wants to run.
     fn run_words(&self) -> Vec<String> {
         let mut words = self.start();
-        words.extend([self.home.join(PLAN).display().to_string(), "--run".to_owned()]);
+        words.extend([self.plan_file().display().to_string(), "--run".to_owned()]);
         words
     }
 
@@ -272,7 +290,7 @@ impl Module {
 
     /// The same, by that file where Java can read it.
     fn launcher_words(&self) -> Vec<String> {
-        if !self.reads_files {
+        if self.feature < FILES_SINCE {
             return self.run_words();
         }
         vec![format!("@{}", self.home.join(ARGUMENTS).display())]
@@ -298,7 +316,7 @@ impl Module {
         }
     }
 
-    fn changes_of_env(&self) -> Vec<(OsString, Option<OsString>)> {
+    pub(crate) fn changes_of_env(&self) -> Vec<(OsString, Option<OsString>)> {
         self.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
     }
 }
@@ -312,6 +330,7 @@ struct Message {
 #[derive(Deserialize)]
 struct Tests {
     tests: Vec<Collected>,
+    apart: bool,
 }
 
 /// A module whose tests are known.
@@ -320,6 +339,9 @@ pub struct Prepared {
     /// The module.
     pub module: Module,
     tests: Vec<Collected>,
+    /// Whether classes are found the same if jars stand before folders.
+    is_apart: bool,
+    archive: Option<Archive>,
     plan: Vec<u8>,
     collected: Vec<u8>,
 }
@@ -345,9 +367,26 @@ impl Prepared {
         suite::run_order(&self.tests, ids, &self.module.run_order)
     }
 
+    /// The same, with an archive of the classes that its tests need if there can be one. To make
+    /// it, the tests are run once; it is kept for later.
+    pub fn with_archive(&self, interrupt: &Interrupt) -> Result<Self, PrepareError> {
+        let mut prepared = self.clone();
+        if self.is_apart {
+            prepared.archive = Archive::of(&self.module, interrupt)?;
+        }
+        if let Some(archive) = &prepared.archive {
+            prepared.plan.clone_from(&archive.plan);
+        }
+        Ok(prepared)
+    }
+
     /// How the engine is to start the agent.
     pub fn launch(&self, limits: Limits) -> Launch {
-        let flags = self.module.start().into_iter().map(OsString::from);
+        let words = match &self.archive {
+            None => self.module.start(),
+            Some(archive) => self.module.words(&archive.flags, &archive.class_path, &[MAIN]),
+        };
+        let flags = words.into_iter().map(OsString::from);
         Launch {
             program: self.module.java.clone(),
             flags: flags.collect(),
@@ -383,26 +422,6 @@ pub(crate) fn name_in(project: &Path, folder: &Path) -> String {
     }
 }
 
-/// What the user's build gives Java, with what makes it start quickly where that does not clash.
-/// Coverage is not measured: outcomes do not depend on it.
-pub(crate) fn quick(mut flags: Vec<String>) -> Vec<String> {
-    flags.retain(|flag| !(flag.starts_with("-javaagent:") && flag.contains("jacoco")));
-    // What a crash leaves goes to us, not into the project.
-    let always = ["-XX:-UsePerfData", "-XX:+ErrorFileToStderr", "-XX:-CreateCoredumpOnCrash"];
-    let mut ours: Vec<String> = always.map(str::to_owned).into();
-    let has = |part: &str| flags.iter().any(|flag| flag.contains(part));
-    if !has("Tiered") && !has("-Xint") && !has("-Xcomp") {
-        ours.push("-XX:TieredStopAtLevel=1".to_owned());
-        if !has("CompileThreshold") {
-            ours.push(LATER.to_owned());
-        }
-    }
-    if !(has("-XX:+Use") && has("GC")) {
-        ours.push("-XX:+UseSerialGC".to_owned());
-    }
-    ours.into_iter().chain(flags).collect()
-}
-
 /// Classes in the order in which Surefire runs them, from that in which it found them.
 fn in_order(mut classes: Vec<String>, run_order: &str, notes: &mut Vec<String>) -> Vec<String> {
     match run_order {
@@ -423,22 +442,15 @@ fn words(text: &str) -> Vec<String> {
 
 fn version_of(class_path: &[String], start: &str) -> String {
     let names = class_path.iter().filter_map(|entry| entry.rsplit('/').next());
-    let mut versions = names.filter_map(|name| name.strip_prefix(start)?.strip_suffix(".jar"));
+    let versions = names.filter_map(|name| name.strip_prefix(start)?.strip_suffix(".jar"));
+    // `junit-` begins many names.
+    let mut versions = versions.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     versions.next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn flags_for_speed_stand_back_behind_those_of_the_build() {
-        let flags = |flags: &[&str]| quick(flags.iter().map(|f| (*f).to_owned()).collect());
-        assert!(flags(&[]).contains(&"-XX:+UseSerialGC".to_owned()));
-        let theirs =
-            flags(&["-XX:+UseG1GC", "-XX:-TieredCompilation", "-javaagent:/x/jacoco.jar=y"]);
-        assert_eq!(theirs[3..], ["-XX:+UseG1GC", "-XX:-TieredCompilation"]);
-    }
 
     #[test]
     fn classes_are_in_surefires_order() {

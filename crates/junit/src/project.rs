@@ -19,6 +19,7 @@ use crate::jdk::{Jdk, OLDEST};
 use crate::maven::{self, Maven};
 use crate::module::Module;
 use crate::recording::{Recorded, Recorder};
+use crate::shell;
 
 /// Asking Maven for its version takes a second, unless its wrapper is to be downloaded first.
 const VERSION_TIME_MAX: Duration = Duration::from_mins(5);
@@ -60,6 +61,17 @@ pub enum BuildTool {
     Maven(Maven),
     /// Where there is a `build.gradle` or `settings.gradle`, or one of them in Kotlin.
     Gradle(Gradle),
+}
+
+impl BuildTool {
+    /// As it is typed in the folder of the project.
+    pub fn command(&self) -> String {
+        let words = match self {
+            Self::Maven(maven) => maven.typed(),
+            Self::Gradle(gradle) => gradle.typed(),
+        };
+        shell::line(words.iter().map(String::as_str))
+    }
 }
 
 /// A module that cannot be run.

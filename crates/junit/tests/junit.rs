@@ -5,6 +5,7 @@
     reason = "helpers of tests are outside of test functions, where clippy.toml allows it"
 )]
 
+mod archive;
 mod common;
 mod gradle;
 mod state;

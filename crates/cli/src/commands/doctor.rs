@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unflake_app::doctor::{Check, examine};
+use unflake_app::java_doctor;
 use unflake_engine::Interrupt;
 use unflake_report::visible;
 
 use crate::config::{self, Config};
 use crate::exit::{self, Failure};
+use crate::java;
 use crate::printer::json;
 use crate::running::{here, levels, limits, n_processors, project, stop_on_ctrl_c};
 use crate::store_args::StoreArgs;
@@ -63,7 +65,15 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
     let mut checks = vec![settings()?];
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let project = project(here()?, args.python.clone(), args.paths.clone(), args.options.clone());
+    let folder = here()?;
+    if args.python.is_none() && java::is_project(&folder) {
+        let around = java::surroundings(folder, args.options.clone())?;
+        let examination = java_doctor::examine(&around, &interrupt);
+        checks.extend(examination.checks);
+        checks.extend(surroundings(&args.place));
+        return Ok((checks, examination.suite.is_some()));
+    }
+    let project = project(folder, args.python.clone(), args.paths.clone(), args.options.clone());
     let can_run = match project {
         Ok(project) => {
             let limits = limits(levels(args.isolation), TEST_TIMEOUT, 1);
@@ -77,9 +87,13 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
             false
         }
     };
-    checks.push(history(&args.place));
-    checks.push(Check::ok("processors", n_processors().to_string()));
+    checks.extend(surroundings(&args.place));
     Ok((checks, can_run))
+}
+
+/// What does not depend on the language.
+fn surroundings(place: &StoreArgs) -> [Check; 2] {
+    [history(place), Check::ok("processors", n_processors().to_string())]
 }
 
 fn settings() -> Result<Check, Failure> {

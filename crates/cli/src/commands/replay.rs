@@ -1,20 +1,25 @@
 //! `unflake replay`.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use serde::Serialize;
+use unflake_app::adapter::Adapter;
 use unflake_app::history::{History, PastRun, RunName};
+use unflake_app::java::JavaModule;
 use unflake_app::replay::{By, Replay, ReplayError, ReplayRequest, replay};
 use unflake_engine::Interrupt;
+use unflake_junit::Prepared;
 use unflake_model::Repetition;
 use unflake_report::{plural, visible};
 
 use crate::commands::history;
 use crate::exit::{self, Failure};
+use crate::java::{self, Built};
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::ReplayArgs;
-use crate::running::{limits, not_run, project, stop_on_ctrl_c};
+use crate::running::{here, limits, not_run, project, stop_on_ctrl_c};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -48,18 +53,48 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
         message: format!("the record of run {} does not say how it was called", past.name),
         hint: None,
     })?;
-    let python = args.python.clone().or(Some(call.program));
-    let mut project = project(call.folder, python, call.paths, call.options)?;
-    project.hash_seed = call.hash_seed;
-    let limits = limits(call.levels, call.test_timeout, 1);
+    let limits = limits(call.levels.clone(), call.test_timeout, 1);
     let by = if args.plain { By::PlainRunner } else { By::Agent };
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let mut line = Line::new(Goal::default());
     let request = ReplayRequest { run: past, by, tries: args.times };
-    let replayed = replay(request, &project, &limits, &interrupt, &mut line);
-    line.clear();
-    replayed.map_err(|error| match error {
+    let go = |project: &dyn Adapter| {
+        let mut line = Line::new(Goal::default());
+        let replayed = replay(request, project, &limits, &interrupt, &mut line);
+        line.clear();
+        replayed.map_err(failure)
+    };
+    let folder = here()?;
+    if args.python.is_none() && java::is_project(&folder) {
+        let Built { project, modules, nondex } = java::build(folder, Vec::new(), &interrupt)?;
+        let prepared = module_of(past, &call.folder, &modules)?;
+        return go(&JavaModule { project: &project, prepared, nondex: nondex.as_ref() });
+    }
+    let python = args.python.clone().or(Some(call.program));
+    let mut project = project(call.folder, python, call.paths, call.options)?;
+    project.hash_seed = call.hash_seed;
+    go(&past.project(project))
+}
+
+/// The module that a run was made in.
+fn module_of<'m>(
+    past: &PastRun,
+    folder: &Path,
+    modules: &'m [Prepared],
+) -> Result<&'m Prepared, Failure> {
+    let first = past.experiment.order.tests().first().map(|test| past.suite.id(*test).as_str());
+    let has_it = |module: &&Prepared| {
+        module.module.folder == folder
+            && first.is_none_or(|first| module.ids().any(|id| id == first))
+    };
+    modules.iter().find(has_it).ok_or_else(|| Failure::NotRun {
+        message: format!("the tests of run {} in `{}` are not there", past.name, folder.display()),
+        hint: Some("call it where the campaign was called".to_owned()),
+    })
+}
+
+fn failure(error: ReplayError) -> Failure {
+    match error {
         ReplayError::Study(error) => not_run(&error),
         ReplayError::Gone { .. } => Failure::NotRun {
             message: error.to_string(),
@@ -68,7 +103,7 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
         ReplayError::NotPlain | ReplayError::Plain(_) => {
             Failure::NotRun { message: error.to_string(), hint: None }
         }
-    })
+    }
 }
 
 fn for_people(replay: &Replay) -> String {

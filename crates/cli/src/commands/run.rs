@@ -3,14 +3,18 @@
 use std::io::{self, Write as _};
 
 use serde::Serialize;
+use unflake_app::adapter::Adapter;
 use unflake_app::begin::Unfinished;
+use unflake_app::java::JavaModule;
 use unflake_app::single::{Failing, Known, Sequence, Single, SingleRequest, single};
 use unflake_engine::Interrupt;
 use unflake_model::{Confidence, RunId, Spent, TestId};
 use unflake_report::{Ended, View, failed, junit, plural, span, visible};
 use unflake_stats::rate::interval;
 
+use super::study::worse;
 use crate::exit::{self, Failure};
+use crate::java;
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::{OrderArg, RunArgs, RunFormat};
@@ -32,22 +36,68 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     };
     let keep = args.record.keep(Unfinished::Leave)?;
     let request = SingleRequest { sequence, seed: args.seed, keep, command: command_line() };
-    let project = project(here()?, args.python.clone(), args.paths.clone(), args.options.clone())?;
-    let limits = limits(levels(args.isolation), args.timeout, 1);
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let mut line = Line::new(Goal::default());
-    let ran = single(&request, &project, &limits, &interrupt, &mut line);
-    line.clear();
-    let ran = ran.map_err(|error| not_run(&error))?;
+    let go = |project: &dyn Adapter, levels| {
+        let limits = limits(levels, args.timeout, 1);
+        let mut line = Line::new(Goal::default());
+        let ran = single(&request, project, &limits, &interrupt, &mut line);
+        line.clear();
+        ran.map_err(|error| not_run(&error))
+    };
+    let folder = here()?;
+    if args.python.is_none() && java::is_project(&folder) {
+        java::refuse_paths(&args.paths)?;
+        let built = java::build(folder, args.options.clone(), &interrupt)?;
+        let mut ran = Vec::new();
+        for prepared in &built.modules {
+            let nondex = built.nondex.as_ref();
+            let module = JavaModule { project: &built.project, prepared, nondex };
+            ran.push((prepared.module.name.clone(), go(&module, Vec::new())?));
+        }
+        show_modules(&ran, args, sequence)?;
+        return Ok(ran.iter().map(|(_, ran)| code(ran)).reduce(worse).unwrap_or(exit::SUCCESS));
+    }
+    let project = project(folder, args.python.clone(), args.paths.clone(), args.options.clone())?;
+    let ran = go(&project, levels(args.isolation))?;
+    show(&ran, args, sequence)?;
+    Ok(code(&ran))
+}
+
+fn show(ran: &Single, args: &RunArgs, sequence: Sequence) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match if args.json { RunFormat::Json } else { args.format } {
-        RunFormat::Text => out.write_all(for_people(&ran, sequence).as_bytes())?,
-        RunFormat::Json => out.write_all(for_programs(&ran, sequence).as_bytes())?,
-        RunFormat::Junit => junit::write(&view(&ran), &mut out)?,
+        RunFormat::Text => out.write_all(for_people(ran, sequence).as_bytes())?,
+        RunFormat::Json => out.write_all(json(&row(ran, sequence)).as_bytes())?,
+        RunFormat::Junit => junit::write(&view(ran), &mut out)?,
     }
     out.flush()?;
-    Ok(code(&ran))
+    Ok(())
+}
+
+/// Those of a Java project.
+fn show_modules(
+    ran: &[(String, Single)],
+    args: &RunArgs,
+    sequence: Sequence,
+) -> Result<(), Failure> {
+    if let [(_, ran)] = ran {
+        return show(ran, args, sequence);
+    }
+    if args.json || args.format == RunFormat::Json {
+        let modules = ran.iter().map(|(module, ran)| ModuleRow { module, run: row(ran, sequence) });
+        let rows = ModulesRow { schema: SCHEMA_VERSION, modules: modules.collect() };
+        io::stdout().lock().write_all(json(&rows).as_bytes())?;
+        return Ok(());
+    }
+    for (name, ran) in ran {
+        if args.format == RunFormat::Text {
+            writeln!(io::stdout(), "Module {name}\n")?;
+        }
+        show(ran, args, sequence)?;
+        writeln!(io::stdout())?;
+    }
+    Ok(())
 }
 
 fn code(ran: &Single) -> u8 {
@@ -172,7 +222,20 @@ struct WarningRow {
     advice: &'static str,
 }
 
-fn for_programs(ran: &Single, sequence: Sequence) -> String {
+#[derive(Serialize)]
+struct ModulesRow<'a> {
+    schema: u32,
+    modules: Vec<ModuleRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct ModuleRow<'a> {
+    module: &'a str,
+    #[serde(flatten)]
+    run: RunRow<'a>,
+}
+
+fn row(ran: &Single, sequence: Sequence) -> RunRow<'_> {
     let failures = ran.failing.iter().map(|failing| FailureRow {
         test: failing.test.as_str(),
         outcome: failing.outcome.as_str(),
@@ -185,7 +248,7 @@ fn for_programs(ran: &Single, sequence: Sequence) -> String {
         message: warning.message(),
         advice: warning.advice(),
     });
-    let row = RunRow {
+    RunRow {
         schema: SCHEMA_VERSION,
         run: ran.origin.run_name(RunId(0)),
         order: sequence.as_str(),
@@ -196,8 +259,7 @@ fn for_programs(ran: &Single, sequence: Sequence) -> String {
         wall_seconds: (ran.wall_time.as_secs_f64() * 1e3).round() / 1e3,
         failures: failures.collect(),
         warnings: warnings.collect(),
-    };
-    json(&row)
+    }
 }
 
 fn known_row(known: &Known) -> KnownRow<'_> {

@@ -82,6 +82,7 @@ pub(crate) fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Fai
             let nondex = nondex.as_ref();
             let mut found = Vec::new();
             for prepared in in_question(&task.request.question, modules)? {
+                let prepared = &java::with_archive(prepared, &task.interrupt)?;
                 let study = look(&JavaModule { project, prepared, nondex })?;
                 found.push((prepared.module.name.clone(), study));
             }
@@ -194,10 +195,7 @@ fn subject(
         RunnerArg::Pytest | RunnerArg::Unittest => false,
     };
     if is_java {
-        if let Some(path) = paths.first() {
-            let message = format!("`{}`: parts of a Java project cannot be named", path.display());
-            return Err(Failure::input(message, "run it in the folder of the module"));
-        }
+        java::refuse_paths(&paths)?;
         return java::build(folder, args.options.clone(), interrupt).map(Subject::Java);
     }
     let project = project(folder, args.python.clone(), paths, args.options.clone())?;

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asking::{Asked, Build};
+use crate::flags::quick;
 use crate::jdk::Jdk;
-use crate::module::{Module, Plan, name_in, quick};
+use crate::module::{Module, Plan, name_in};
 use crate::project::LeftOut;
 use crate::recording::NOT_THE_BUILDS;
 
@@ -64,6 +65,7 @@ pub(crate) fn module(
         included_engines: asked.engines,
         excluded_engines: asked.excluded_engines,
         folders: asked.folders.into_iter().filter(|entry| Path::new(entry).is_dir()).collect(),
+        class_path: None,
     };
     let is_builds = |name: &str| !NOT_THE_BUILDS.contains(&name);
     let env = asked.env.into_iter().filter(|(name, _)| is_builds(name));
@@ -85,7 +87,7 @@ pub(crate) fn module(
         class_path,
         plan,
         java: OsString::new(),
-        reads_files: true,
+        feature: 0,
         home: PathBuf::new(),
     };
     Ok((jdk, module))

@@ -49,7 +49,7 @@ final class Access {
         return key.findStatic(type, "getUnsafe", MethodType.methodType(type)).invoke();
     }
 
-    private static Object unsafe() throws ReflectiveOperationException {
+    static Object unsafe() throws ReflectiveOperationException {
         Field field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
         field.setAccessible(true);
         return field.get(null);

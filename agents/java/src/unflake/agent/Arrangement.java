@@ -4,8 +4,10 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import junit.framework.TestSuite;
 import org.junit.internal.runners.JUnit38ClassRunner;
@@ -61,35 +63,40 @@ final class Arrangement {
     /** Puts the children of a runner into the order of these attempts. */
     private static void arrange(ParentRunner<?> parent, List<Object> children, List<Slot> slots)
             throws Exception {
-        List<Description> descriptions = new ArrayList<>();
-        for (Object child : children) {
-            descriptions.add(describe(parent, child));
-        }
+        Map<String, Object> owners = owners(parent, children);
         List<Object> arranged = new ArrayList<>();
         int from = 0;
         while (from < slots.size()) {
-            int at = find(descriptions, slots.get(from).test.id);
+            String id = slots.get(from).test.id;
+            Object child = owners.get(id);
+            if (child == null) {
+                throw new IllegalStateException("`" + id + "` was collected, but is not there");
+            }
             int to = from + 1;
-            if (children.get(at) instanceof Runner) {
-                while (to < slots.size() && has(descriptions.get(at), slots.get(to).test.id)) {
+            if (child instanceof Runner) {
+                while (to < slots.size() && owners.get(slots.get(to).test.id) == child) {
                     to++;
                 }
-                arranged.add(new Share((Runner) children.get(at), slots.subList(from, to)));
+                arranged.add(new Share((Runner) child, slots.subList(from, to)));
             } else {
-                arranged.add(children.get(at));
+                arranged.add(child);
             }
             from = to;
         }
         setChildren(parent, arranged);
     }
 
-    private static int find(List<Description> descriptions, String id) {
-        for (int i = 0; i < descriptions.size(); i++) {
-            if (has(descriptions.get(i), id)) {
-                return i;
+    /** Which child has a test: the first, if several have one of that name. */
+    private static Map<String, Object> owners(ParentRunner<?> parent, List<Object> children)
+            throws Exception {
+        Map<String, Object> owners = new HashMap<>();
+        Method describe = children.isEmpty() ? null : describing(parent, children.get(0));
+        for (Object child : children) {
+            for (String id : JUnit4.ids((Description) describe.invoke(parent, child))) {
+                owners.putIfAbsent(id, child);
             }
         }
-        throw new IllegalStateException("`" + id + "` was collected, but is not there");
+        return owners;
     }
 
     private static boolean has(Description description, String id) {
@@ -243,13 +250,13 @@ final class Arrangement {
         return new ArrayList<>((java.util.Collection<?>) method.invoke(parent));
     }
 
-    private static Description describe(ParentRunner<?> parent, Object child) throws Exception {
+    private static Method describing(ParentRunner<?> parent, Object child) throws Exception {
         for (Class<?> at = parent.getClass(); at != null; at = at.getSuperclass()) {
             for (Method method : at.getDeclaredMethods()) {
                 if (method.getName().equals("describeChild") && !method.isBridge()
                         && method.getParameterTypes()[0].isInstance(child)) {
                     method.setAccessible(true);
-                    return (Description) method.invoke(parent, child);
+                    return method;
                 }
             }
         }

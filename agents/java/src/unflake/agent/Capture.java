@@ -51,6 +51,11 @@ final class Capture {
 
         @Override
         public synchronized void write(byte[] from, int offset, int count) {
+            if (length + count <= KEPT_BYTES_MAX / 2) {
+                System.arraycopy(from, offset, bytes, (int) length, count);
+                length += count;
+                return;
+            }
             for (int i = 0; i < count; i++) {
                 write(from[offset + i]);
             }

@@ -34,7 +34,8 @@ final class Collection {
                 "fork", "the Java virtual machine cannot be forked",
                 "rootdir", rootdir,
                 "runner", runner,
-                "plugins", new ArrayList<>());
+                "plugins", new ArrayList<>(),
+                "apart", Apart.isSo(System.getProperty("java.class.path")));
         return Json.object("collected", body);
     }
 }

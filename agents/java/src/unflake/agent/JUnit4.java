@@ -75,7 +75,7 @@ final class JUnit4 implements Backend {
     }
 
     /** The names of all tests below, in order. */
-    private static List<String> ids(Description description) {
+    static List<String> ids(Description description) {
         List<String> ids = new ArrayList<>();
         if (description.isTest()) {
             ids.add(id(description));
@@ -125,6 +125,8 @@ final class JUnit4 implements Backend {
         private final List<Slot> slots;
         private final Reporter reporter;
         private int next;
+        /** What JUnit calls the attempt under way; its name is made anew whenever it is asked. */
+        private Description begun;
 
         Listener(List<Slot> slots, Reporter reporter) {
             this.slots = slots;
@@ -186,6 +188,7 @@ final class JUnit4 implements Backend {
             for (int i = next; i < slots.size(); i++) {
                 if (slots.get(i).test.id.equals(id)) {
                     next = i + 1;
+                    begun = description;
                     return slots.get(i);
                 }
             }
@@ -194,10 +197,12 @@ final class JUnit4 implements Backend {
 
         /** The attempt under way, if it is the one that is spoken of. */
         private Slot under(Description description) {
-            Slot slot = next == 0 ? null : slots.get(next - 1);
-            boolean isIt = slot != null
-                    && description.isTest()
-                    && slot.test.id.equals(id(description));
+            if (next == 0) {
+                return null;
+            }
+            Slot slot = slots.get(next - 1);
+            boolean isIt = description == begun
+                    || description.isTest() && slot.test.id.equals(id(description));
             return isIt ? slot : null;
         }
     }

@@ -164,7 +164,16 @@ final class Json {
 
     private String string() {
         expect('"');
-        StringBuilder out = new StringBuilder();
+        int start = at;
+        while (at < text.length() && text.charAt(at) != '"' && text.charAt(at) != '\\') {
+            at++;
+        }
+        String plain = text.substring(start, at);
+        if (at < text.length() && text.charAt(at) == '"') {
+            at++;
+            return plain;
+        }
+        StringBuilder out = new StringBuilder(plain);
         while (at < text.length() && text.charAt(at) != '"') {
             char c = text.charAt(at++);
             out.append(c == '\\' ? escaped() : c);

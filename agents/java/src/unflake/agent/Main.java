@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Our code inside the Java process that runs the tests.
@@ -20,6 +21,7 @@ import java.util.Set;
  * java ... unflake.agent.Main PLAN --collect FILE    writes down which tests there are
  * java ... unflake.agent.Main PLAN --run TEST ...    runs tests in this order, for a person
  * java ... unflake.agent.Main PLAN --scout FILE N .. writes down which classes these tests use
+ * java ... unflake.agent.Main PLAN --rehearse N      runs all tests, for N seconds at most
  * </pre>
  *
  * <p>A Java process cannot be forked, so it makes one run and leaves. What there is to run was
@@ -68,6 +70,9 @@ public final class Main {
         }
         ownTemporaryFolder();
         Main main = new Main(arguments[0]);
+        if (main.plan.classPath != null) {
+            ClassPath.arrange(main.plan.classPath);
+        }
         for (Map.Entry<String, String> entry : main.plan.properties.entrySet()) {
             System.setProperty(entry.getKey(), entry.getValue());
         }
@@ -82,6 +87,10 @@ public final class Main {
         if (arguments[1].equals("--scout")) {
             main.scout(arguments);
             return 0;
+        }
+        if (arguments[1].equals("--rehearse")) {
+            // With none, it is asked whether this Java can be begun with so.
+            return main.rehearse(Long.parseLong(arguments[2]));
         }
         main.serve(arguments[1], arguments[2]);
         return 0;
@@ -249,6 +258,37 @@ public final class Main {
         Capture.install();
         Reporter reporter = Reporter.mute(Scout.go(plan, arguments[2]));
         Backends.of(plan).run(slots(tests(plan.collected()), order, false), reporter);
+    }
+
+    /** For an archive of classes: Java writes down what it loads. */
+    private int rehearse(long seconds) throws IOException {
+        if (seconds == 0) {
+            return 0;
+        }
+        leaveAfter(seconds);
+        Capture.install();
+        List<Slot> slots = new ArrayList<>();
+        for (Test test : tests(plan.collected())) {
+            slots.add(new Slot(test, slots.size(), 0));
+        }
+        Backends backends = Backends.of(plan);
+        backends.warmUp();
+        backends.run(slots, Reporter.mute(Watch.NONE));
+        return 0;
+    }
+
+    /** What has not ended by then need not. */
+    static void leaveAfter(long seconds) {
+        Thread limit = new Thread(() -> {
+            try {
+                TimeUnit.SECONDS.sleep(seconds);
+            } catch (InterruptedException early) {
+                // Nobody waits for us then, either.
+            }
+            Runtime.getRuntime().halt(0);
+        }, "unflake-limit");
+        limit.setDaemon(true);
+        limit.start();
     }
 
     /** For a person: a line for each test, and the failures; status 1 if there are any. */

@@ -31,6 +31,9 @@ final class Plan {
     /** Where the classes of the project are: folders. */
     final List<String> folders;
 
+    /** The class path as the build tool spells it, if this process has another; else null. */
+    final String classPath;
+
     private final File file;
 
     private Plan(File file, Map<?, ?> body) {
@@ -45,6 +48,7 @@ final class Plan {
         includedEngines = texts(body.get("included_engines"));
         excludedEngines = texts(body.get("excluded_engines"));
         folders = texts(body.get("folders"));
+        classPath = (String) body.get("class_path");
     }
 
     static Plan read(String path) throws IOException {

@@ -82,16 +82,7 @@ final class Scout implements Watch {
 
     /** The one who is sent. What was found is written at once: a test may end the process. */
     static Scout go(Plan plan, String file) throws IOException {
-        Thread limit = new Thread(() -> {
-            try {
-                TimeUnit.SECONDS.sleep(SECONDS_MAX);
-            } catch (InterruptedException early) {
-                // Nobody waits for us then, either.
-            }
-            Runtime.getRuntime().halt(0);
-        }, "unflake-limit");
-        limit.setDaemon(true);
-        limit.start();
+        Main.leaveAfter(SECONDS_MAX);
         return new Scout(new Heap(plan), new PrintStream(file, "UTF-8"));
     }
 
