@@ -53,10 +53,10 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
     _fields_ = [
         (name, ctypes.c_void_p if _python else None)
         for name in (
-            "set_profile call as_long release fetch restore this_thread enter_tracing leave_tracing "
-            "hold bytes first is_runner bound bound_method descriptor none get_profile get_trace "
-            "disable set_events tool no_events call_events target_events new to_code to_code_then "
-            "get_hook set_hook interpreter default makes_calls"
+            "set_profile call as_long release fetch restore this_thread enter_tracing "
+            "leave_tracing hold bytes first is_runner bound bound_method descriptor none "
+            "get_profile get_trace disable set_events tool no_events call_events target_events "
+            "new to_code to_code_then get_hook set_hook interpreter default makes_calls"
         ).split()
     ]
 
@@ -288,7 +288,7 @@ def begin(names: Names) -> Any:
         return None
     is_profile = _monitoring is None
     way = _to_code() if is_profile else (0, 0)
-    tool = [None] * 6 if is_profile else _tool()
+    tool: Optional[List[Any]] = [None] * 6 if is_profile else _tool()
     if way is None or tool is None:
         return None
     try:
