@@ -177,6 +177,30 @@ class Others(TraceCase):
                 told = found["test_b"]
                 self.assertLessEqual({"test_a:late", "test_a:Table.__getitem__"}, told)
 
+    def test_what_the_interpreter_calls_by_itself_is_told_also_when_it_has_learned_to(self):
+        self.write(
+            test_a="""
+            class Table:
+                def __getitem__(self, n): return n
+                @property
+                def size(self): return 3
+            def use(table, n):
+                if n >= 6: return table[n] + table.size
+            def test_a():
+                table = Table()
+                for n in range(100): use(table, 6)
+            def test_b():
+                table = Table()
+                for n in range(7): use(table, n)
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                for told in found.values():
+                    calls = {"test_a:Table.__getitem__", "test_a:Table.size", "test_a:use"}
+                    self.assertLessEqual(calls, told)
+
     @unittest.skipIf(greenlet is None, "no greenlet here")
     def test_greenlets_are_traced_and_come_to_no_harm(self):
         self.write(
