@@ -12,7 +12,7 @@ use std::process::Command;
 const SOURCE: &str = "native/tracer.rs";
 
 fn main() {
-    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed=native");
     println!("cargo::rerun-if-changed=build.rs");
     let library = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("tracer.so");
     if let Err(why) = compile(&library) {

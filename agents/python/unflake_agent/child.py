@@ -264,10 +264,9 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
         ended = suite.attempt(test, following)
         seconds = perf_counter() - begun
         total += seconds
-        if trace is not None:
-            send("traced", position=position, attempt=attempt, **trace.take())
         send(
             "end",
+            b"" if trace is None else trace.take(position, attempt),
             position=position,
             attempt=attempt,
             outcome=ended.outcome,

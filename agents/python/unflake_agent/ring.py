@@ -45,11 +45,12 @@ class Ring:
         """This process is the one that speaks from now on."""
         self._owner = getpid()
 
-    def send(self, name: str, **body: Any) -> None:
-        """Says one message; a process that a test forked and let run on ends here."""
+    def send(self, name: str, before: bytes = b"", **body: Any) -> None:
+        """Says one message, with frames that stand before it; a process that a test forked and let
+        run on ends here."""
         if getpid() != self._owner:
             _exit(STRAY)
-        data = memoryview(frame(name, body))
+        data = memoryview(before + frame(name, body))
         while data:
             data = data[self._put(data) :]
 

@@ -46,6 +46,8 @@ class Gone(Exception):
 
 def text(value: Any, limit: int = TEXT_LIMIT) -> str:
     """Foreign text as valid, bounded UTF-8: escapes for what is not, the middle cut out."""
+    if type(value) is str and len(value) <= limit and value.isascii():
+        return value
     if isinstance(value, bytes):
         data = value
     else:
@@ -63,7 +65,11 @@ def _utf8(data: bytes) -> str:
 
 def frame(name: str, body: Dict[str, Any]) -> bytes:
     """One message as bytes."""
-    data = _encode({name: body}).encode("ascii")
+    return framed(_encode({name: body}).encode("ascii"))
+
+
+def framed(data: bytes) -> bytes:
+    """The same of a message that is written already."""
     return _length.pack(len(data)) + data
 
 
@@ -93,9 +99,9 @@ class Stream:
         close(self._fd)
         self._fd = -1
 
-    def send(self, name: str, **body: Any) -> None:
-        """Says one message."""
-        self.forward(frame(name, body))
+    def send(self, name: str, before: bytes = b"", **body: Any) -> None:
+        """Says one message, with frames that stand before it."""
+        self.forward(before + frame(name, body))
 
     def forward(self, data: bytes) -> None:
         """Passes frames on as they are."""
@@ -162,11 +168,12 @@ class Connection(Stream):
             return False
         return (status.st_dev, status.st_ino) == self._identity
 
-    def send(self, name: str, **body: Any) -> None:
-        """Says one message; a process that does not own the connection ends here."""
+    def send(self, name: str, before: bytes = b"", **body: Any) -> None:
+        """Says one message, with frames that stand before it; a process that does not own the
+        connection ends here."""
         if getpid() != self._owner:
             _exit(STRAY)
-        data = frame(name, body)
+        data = before + frame(name, body)
         try:
             if self._is_ours():
                 self._write(data)

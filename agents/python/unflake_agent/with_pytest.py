@@ -101,7 +101,9 @@ class PytestSuite(Suite):
 
     def tell_calls(self, trace: Any) -> None:
         plugins = self._session.config.pluginmanager
-        plugins.register(_Calls(trace))
+        is_alone = len(self._session.config.hook.pytest_pyfunc_call.get_hookimpls()) == 1
+        is_quick = is_alone and trace.ends_by_itself
+        plugins.register(_Calls(trace) if is_quick else _CallsInside(trace))
         if any(_is_called_otherwise(item) for item in self._session.items):
             plugins.register(_OtherCalls(trace))
 
@@ -167,7 +169,22 @@ class _Fixtures:
 
 
 class _Calls:
-    """Another plugin, for runs that ask which functions are called.
+    """Another plugin, for runs that ask which functions are called, before pytest calls a test.
+
+    That the test is over is told by its return; if that cannot be told, before any teardown.
+    """
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    @pytest.hookimpl
+    def pytest_pyfunc_call(self, pyfuncitem: Any) -> None:
+        if not self._trace.arm(pyfuncitem.obj):
+            pyfuncitem.addfinalizer(self._trace.disarm)
+
+
+class _CallsInside:
+    """The same where others call tests, too.
 
     It stands as close to the test function as a hook can, inside of plugins that replace it: a
     coroutine has become a plain function by then.

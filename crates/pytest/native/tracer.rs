@@ -27,6 +27,8 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 
+mod hook;
+
 type Object = *mut c_void;
 type Profiler = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
 type FastCall = unsafe extern "C" fn(Object, *const Object, isize) -> Object;
@@ -82,6 +84,8 @@ pub struct Api {
     this_thread: unsafe extern "C" fn() -> Object,
     enter_tracing: unsafe extern "C" fn(Object),
     leave_tracing: unsafe extern "C" fn(Object),
+    hold: unsafe extern "C" fn(Object),
+    bytes: unsafe extern "C" fn(*const u32, isize) -> Object,
     /// Gives a code object or a C function its number.
     first: Object,
     /// Says whether code is the runner's, or ours: 1 if so.
@@ -91,6 +95,8 @@ pub struct Api {
     bound_method: Object,
     descriptor: Object,
     none: Object,
+    /// `sys.getprofile` and `sys.gettrace`: while one gives something, nothing is paused.
+    others: [Object; 2],
     disable: Object,
     /// `sys.monitoring.set_local_events`, our number there, and what it takes for no events, for
     /// calls, and for calls and the return.
@@ -103,6 +109,7 @@ pub struct Api {
     new: usize,
     /// Which pointers lead from a frame to its code.
     to_code: [usize; 2],
+    hook: hook::Api,
 }
 
 /// How a function is known.
@@ -115,10 +122,19 @@ struct Entry {
     test: u32,
     /// Of a code: how many of the calls it makes were heard since it was noted in a test first.
     n_heard: u32,
-    /// Which of its events are told.
+    /// Which of its events are told; where the hook is used, whether there is a call in it.
     told: u8,
     /// Whether some places are switched off.
     is_worn: bool,
+    /// Of a code that the hook sees: up to which of its calls it is told what it calls.
+    until: u32,
+}
+
+impl Entry {
+    fn new(key: usize, number: u32, test: u32) -> Self {
+        let [n_heard, until] = [0; 2];
+        Self { key, number, test, n_heard, told: 0, is_worn: false, until }
+    }
 }
 
 /// What is known by its address.
@@ -146,6 +162,9 @@ struct State {
     is_open: bool,
     /// The thread in which nothing is told between tests; null while there is none.
     paused: Object,
+    /// Whether nothing need be told when the test has returned, if nobody else listens.
+    may_pause: bool,
+    hook: hook::Hook,
 }
 
 static mut STATE: *mut State = null_mut();
@@ -232,13 +251,18 @@ impl State {
         if entry.key == 0 {
             return false;
         }
+        self.renew(entry);
+        true
+    }
+
+    /// Notes what is known, if it is not noted in this test.
+    fn renew(&mut self, entry: &mut Entry) {
         if entry.test != self.test {
             entry.test = self.test;
-            let number = entry.number;
             entry.n_heard = 0;
-            self.push(number);
+            entry.until = hook::N_TOLD;
+            self.push(entry.number);
         }
-        true
     }
 
     fn is_noted(&self, key: usize) -> bool {
@@ -256,7 +280,8 @@ impl State {
     }
 
     fn insert(&mut self, key: usize, number: u32) {
-        let entry = Entry { key, number, test: self.test, n_heard: 0, told: 0, is_worn: false };
+        let until = hook::N_TOLD;
+        let entry = Entry { until, ..Entry::new(key, number, self.test) };
         if self.table.insert(entry) {
             let noted = zeroed(self.table.mask + 1);
             // SAFETY: both have room for what was noted; the old one is nobody else's.
@@ -315,12 +340,13 @@ impl State {
 ///
 /// # Safety
 ///
-/// Both are objects, and nothing of the state is borrowed: Python may call us again.
-unsafe fn ask(api: Api, question: Object, shown: Object) -> isize {
+/// All are objects, `more` perhaps null, and nothing of the state is borrowed: Python may call us
+/// again.
+unsafe fn ask(api: Api, question: Object, shown: Object, more: Object) -> isize {
     // SAFETY: the caller's promise.
     unsafe {
         aside(api, || {
-            let answer = (api.call)(question, shown, null_mut::<c_void>());
+            let answer = (api.call)(question, shown, more, null_mut::<c_void>());
             let number = if answer.is_null() { -1 } else { (api.as_long)(answer) };
             (api.release)(answer);
             number
@@ -367,19 +393,19 @@ unsafe fn listen(code: Object) {
     }
 }
 
-/// Notes a function.
+/// Notes a function. Code that does not run yet is shown with its namespace.
 ///
 /// # Safety
 ///
 /// `shown` is a code object or a C function, `key` the address it is known by.
-unsafe fn note(key: usize, shown: Object) {
+unsafe fn note(key: usize, shown: Object, namespace: Object) {
     // SAFETY: see `state`; no reference is kept while Python is asked.
     unsafe {
         if state().note(key) {
             return;
         }
         let api = state().api;
-        let number = ask(api, api.first, shown);
+        let number = ask(api, api.first, shown, namespace);
         let state = state();
         if !state.note(key) {
             state.insert(key, u32::try_from(number).unwrap_or(NONE));
@@ -402,10 +428,10 @@ unsafe fn outside(code: Object) -> Object {
         if found.key == key {
             return if found.number == 1 { api.disable } else { api.none };
         }
-        let number = u32::from(ask(api, api.is_runner, code) == 1);
+        let number = u32::from(ask(api, api.is_runner, code, null_mut()) == 1);
         let outside = &mut state().outside;
         if (*outside.find(key)).key == 0 {
-            outside.insert(Entry { key, number, test: 0, n_heard: 0, told: 0, is_worn: false });
+            outside.insert(Entry::new(key, number, 0));
         }
         if number == 1 { api.disable } else { api.none }
     }
@@ -446,14 +472,16 @@ unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, arg: Object)
                 let code = code_of(frame, state.api.to_code);
                 state.enter(code);
                 if state.is_open {
-                    note(code, code as Object);
+                    note(code, code as Object, null_mut());
                 }
             }
             RETURN if state.is_open => {
                 let code = code_of(frame, state.api.to_code);
                 state.leave(code);
             }
-            C_CALL if state.is_open => note(definition_of(arg, &state.api), arg),
+            C_CALL if state.is_open => {
+                note(definition_of(arg, &state.api), arg, null_mut());
+            }
             _ => {}
         }
     }
@@ -472,7 +500,7 @@ unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Objec
         }
         let is_target = code as usize == state.target;
         if is_target || !state.is_noted(code as usize) {
-            note(code as usize, code);
+            note(code as usize, code, null_mut());
             listen(code);
         }
         self::state().api.none
@@ -483,9 +511,33 @@ unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Objec
 unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
-        let state = state();
-        state.leave(*args as usize);
-        state.api.none
+        let is_open = state().is_open;
+        state().leave(*args as usize);
+        if is_open && !state().is_open && state().may_pause {
+            pause();
+        }
+        state().api.none
+    }
+}
+
+/// Until the next test, the interpreter need not tell anything of this thread, in which it is.
+///
+/// # Safety
+///
+/// See `state`.
+unsafe fn pause() {
+    // SAFETY: the caller's promise; the state is read again after Python was called.
+    unsafe {
+        let api = state().api;
+        let is_alone = api.others.iter().all(|&other| {
+            let found = aside(api, || (api.call)(other, null_mut::<c_void>()));
+            (api.release)(found);
+            found == api.none
+        });
+        if is_alone && state().paused.is_null() {
+            state().paused = (api.this_thread)();
+            (api.enter_tracing)(state().paused);
+        }
     }
 }
 
@@ -499,13 +551,45 @@ unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object
             let called = *args.add(2);
             let kind = word(called, KIND) as Object;
             if kind == state.api.bound || kind == state.api.bound_method {
-                note(definition_of(called, &state.api), called);
+                note(definition_of(called, &state.api), called, null_mut());
             } else if kind == state.api.descriptor {
-                note(word(called, DESCRIBED), called);
+                note(word(called, DESCRIBED), called, null_mut());
             }
         }
         let state = self::state();
         state.answer(code as usize).unwrap_or(state.api.none)
+    }
+}
+
+unsafe extern "C" fn arm(_: Object, args: *const Object, n: isize) -> Object {
+    // SAFETY: Python calls with its lock held, and the agent with a code object or none; a thread
+    // that is paused is the one that runs.
+    unsafe {
+        let state = state();
+        if !state.paused.is_null() {
+            (state.api.leave_tracing)(state.paused);
+            state.paused = null_mut();
+        }
+        let is_known = *args != state.api.none;
+        state.test = state.test.wrapping_add(1);
+        state.n_noted = 0;
+        state.target = if is_known { *args as usize } else { NOWHERE };
+        state.depth = 0;
+        state.is_open = !is_known;
+        state.may_pause = n > 1;
+        (state.api.hold)(state.api.none);
+        state.api.none
+    }
+}
+
+unsafe extern "C" fn numbers(_: Object, _: *const Object, _: isize) -> Object {
+    // SAFETY: as above; what was noted stands in its place.
+    unsafe {
+        let state = state();
+        state.is_open = false;
+        state.target = NOWHERE;
+        let length = state.n_noted * size_of::<u32>();
+        (state.api.bytes)(state.noted, length.cast_signed())
     }
 }
 
@@ -529,12 +613,19 @@ const fn method(function: FastCall) -> Method {
 }
 
 /// For `PY_START`, `PY_RESUME` and `PY_THROW`.
-// SAFETY: (of the three) the names are ours alone.
+// SAFETY: (of all) the names are ours alone.
 #[unsafe(export_name = "tracer_start")]
 pub static START: Method = method(on_start);
 /// For `PY_RETURN` of the test function, and `PY_UNWIND`.
 #[unsafe(export_name = "tracer_return")]
 pub static RETURNS: Method = method(on_return);
+/// `arm(code)` or `arm(code, True)`: a new test, which begins with the next call of this code, at
+/// once if it is none; with a second argument, nothing need be told after it.
+#[unsafe(export_name = "tracer_arm")]
+pub static ARM: Method = method(arm);
+/// `numbers()`: those noted in the test that is over, four bytes each.
+#[unsafe(export_name = "tracer_numbers")]
+pub static NUMBERS: Method = method(numbers);
 /// For `CALL`.
 #[unsafe(export_name = "tracer_call")]
 pub static CALLS: Method = method(on_call);
@@ -561,47 +652,10 @@ pub unsafe extern "C" fn tracer_begin(api: *const Api) {
             depth: 0,
             is_open: false,
             paused: null_mut(),
+            may_pause: false,
+            hook: hook::Hook::new(),
         });
         STATE = made;
-    }
-}
-
-/// A new test, which begins with the next call of this code; at once if it is 0.
-///
-/// # Safety
-///
-/// See `state`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_arm(target: usize) {
-    // SAFETY: the caller's promise; a thread that is paused is the one that runs.
-    unsafe {
-        let state = state();
-        if !state.paused.is_null() {
-            (state.api.leave_tracing)(state.paused);
-            state.paused = null_mut();
-        }
-        state.test = state.test.wrapping_add(1);
-        state.n_noted = 0;
-        state.target = target;
-        state.depth = 0;
-        state.is_open = target == 0;
-    }
-}
-
-/// Until the next test, the interpreter need not tell anything of this thread.
-///
-/// # Safety
-///
-/// See `state`; the next test is in this thread.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_pause() {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let state = state();
-        if state.paused.is_null() {
-            state.paused = (state.api.this_thread)();
-            (state.api.enter_tracing)(state.paused);
-        }
     }
 }
 
@@ -616,7 +670,7 @@ pub unsafe extern "C" fn tracer_enter(code: usize) {
     unsafe {
         state().enter(code);
         if state().is_open {
-            note(code, code as Object);
+            note(code, code as Object, null_mut());
         }
     }
 }
@@ -646,22 +700,5 @@ pub unsafe extern "C" fn tracer_remove() {
     unsafe {
         let api = state().api;
         (api.set_profile)(None, null_mut());
-    }
-}
-
-/// The test is over: how many numbers were noted, and where they stand until the next one.
-///
-/// # Safety
-///
-/// See `state`; `place` can be written to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_noted(place: *mut *const u32) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let state = state();
-        state.is_open = false;
-        state.target = NOWHERE;
-        *place = state.noted;
-        state.n_noted
     }
 }

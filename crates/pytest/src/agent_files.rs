@@ -40,6 +40,7 @@ const FILES: &[(&str, &str)] = embed![
     "shelter.py",
     "start.py",
     "trace/__init__.py",
+    "trace/hook.py",
     "trace/monitor.py",
     "trace/names.py",
     "trace/native.py",

@@ -13,12 +13,14 @@ module             question it answers
 =================  ==============================================================================
 ``names``          what is a function called, and which number does it have in this run?
 ``native``         how are calls noted by code that is not Python? (3.8 and newer, if it loads)
+``hook``           may that code put an evaluation hook into this interpreter? (3.11)
 ``monitor``        how are they noted by ``sys.monitoring``, from 3.12 on?
 ``profile``        how are they noted by ``sys.setprofile``? Slow, exact, and there always
 =================  ==============================================================================
 
 Each is a *means*: ``arm(code)`` begins to note what is called when that code is, ``disarm`` stops,
-``numbers`` are the functions noted in between.
+``numbers`` are the functions noted in between. One that ``ends_by_itself`` costs nothing any more
+when the code has returned, and need not be disarmed before the numbers are taken.
 
 Limits: C functions are seen when Python code calls them, not when C code does. Processes that a
 test starts are not seen. Below 3.12, threads are seen if ``threading`` starts them in the test. A
@@ -28,12 +30,15 @@ test that installs a profiler of its own is seen until then.
 import functools
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
+from ..wire import framed
 from . import monitor, native, profile
 from .names import Names
 
 _SUSPENDS = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
+
+_TRACED = '{"traced":{"position":%d,"attempt":%d,"functions":"%s","names":[%s]}}'
 
 MEANS = {"native": native.begin, "monitor": monitor.begin, "profile": profile.begin}
 """From the cheapest to the one that always works."""
@@ -47,17 +52,20 @@ class Trace:
         self._means = _begin(wanted, self._names)
         self._is_armed = False
         self._has_run = False
+        self.ends_by_itself: bool = self._means.ends_by_itself
 
-    def arm(self, function: Any, otherwise: Any = None) -> None:
+    def arm(self, function: Any, otherwise: Any = None) -> bool:
         """The next call of ``function`` is the test; or of ``otherwise``, if it can be suspended.
 
-        If it cannot be told when that is, everything counts from here on.
+        If it cannot be told when that is, everything counts from here on until ``disarm``, and the
+        answer is False.
         """
         code = code_of(function)
         if code is not None and code.co_flags & _SUSPENDS:
             code = code_of(otherwise)
         self._is_armed = self._has_run = True
         self._means.arm(code)
+        return code is not None
 
     def disarm(self) -> None:
         """The test function has returned."""
@@ -65,13 +73,14 @@ class Trace:
             self._is_armed = False
             self._means.disarm()
 
-    def take(self) -> Dict[str, Any]:
-        """What ``traced`` tells: what the test called, and the names that are new in this run."""
+    def take(self, position: int, attempt: int) -> bytes:
+        """``traced`` as a frame: what the test called, and the names that are new in this run."""
         self.disarm()
         functions = self._means.numbers() if self._has_run else b""
         self._has_run = False
-        # To write a list of numbers would cost more than to note them.
-        return {"functions": functions.hex(), "names": self._names.news()}
+        # To write a list of numbers would cost more than to note them; so would a dictionary.
+        said = _TRACED % (position, attempt, functions.hex(), self._names.news())
+        return framed(said.encode("ascii"))
 
 
 def _begin(wanted: Any, names: Names) -> Any:

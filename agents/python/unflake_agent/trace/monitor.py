@@ -33,6 +33,8 @@ def tool_id() -> Optional[int]:
 class Monitor:
     """Notes calls in Python, each place once."""
 
+    ends_by_itself = False
+
     def __init__(self, names: Names, tool: int) -> None:
         self._names = names
         self._tool = tool

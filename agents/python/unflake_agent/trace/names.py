@@ -11,12 +11,15 @@ No code of the tested program is called to find out.
 import marshal
 import sys
 from importlib.util import cache_from_source
+from json.encoder import encode_basestring_ascii as _quoted
 from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ..wire import text
 
 _NAME_LIMIT = 300
+_IN_PYTHON = '{"module":%s,"name":%s,"file":%s,"line":%d}'
+_IN_C = '{"module":%s,"name":%s}'
 _CO_OPTIMIZED = 1
 _PYC_HEADER = 16
 _N_FRAMES_UP = 4
@@ -50,45 +53,56 @@ class Names:
     """The functions of one run, numbered as they come."""
 
     def __init__(self) -> None:
-        self._numbers: Dict[Tuple[Any, ...], int] = {}
-        self._news: List[Dict[str, Any]] = []
+        # By what is told of them. Nothing here is an object that the collector looks at: a suite
+        # of quick tests takes more time if it has to look through everything once more.
+        self._numbers: Dict[str, int] = {}
+        self._news: List[str] = []
+        self._written: Dict[str, str] = {}
         # So that the address of a code object is not used again for another.
-        self._codes: Dict[int, Tuple[CodeType, int]] = {}
+        self._codes: Dict[int, CodeType] = {}
+        self._of_code: Dict[int, int] = {}
         self._files: Dict[str, Dict[Place, str]] = {}
 
-    def number(self, seen: Any) -> int:
+    def number(self, seen: Any, namespace: Optional[Dict[str, Any]] = None) -> int:
         """Of a code object or a C function."""
         if type(seen) is CodeType:
-            return self.of_code(seen)
+            return self.of_code(seen, namespace)
         return self.of_c(seen)
 
-    def of_code(self, code: CodeType) -> int:
-        """Of a function in Python, which is being called now."""
-        known = self._codes.get(id(code))
+    def of_code(self, code: CodeType, namespace: Optional[Dict[str, Any]] = None) -> int:
+        """Of a function in Python, which is being called now; with its globals if it is not yet."""
+        known = self._of_code.get(id(code))
         if known is None:
-            name = self._qualname(code)
-            key = (_module_of(code), name, code.co_filename, code.co_firstlineno)
-            known = self._codes[id(code)] = (code, self._number(key))
-        return known[1]
+            module = _module_of(code) if namespace is None else _named(namespace)
+            name = _quoted(text(self._qualname(code), _NAME_LIMIT))
+            place = self._write(code.co_filename), code.co_firstlineno
+            known = self._number(_IN_PYTHON % (self._write(module), name, *place))
+            self._codes[id(code)], self._of_code[id(code)] = code, known
+        return known
 
     def of_c(self, function: Any) -> int:
         """Of a function in C: bound, or as the descriptor of a class."""
-        return self._number(name_of_c(function))
+        module, name = name_of_c(function)
+        return self._number(_IN_C % (self._write(module), _quoted(text(name, _NAME_LIMIT))))
 
-    def _number(self, key: Tuple[Any, ...]) -> int:
-        number = self._numbers.get(key)
+    def _number(self, told: str) -> int:
+        number = self._numbers.get(told)
         if number is None:
-            number = self._numbers[key] = len(self._numbers)
-            told = {"module": text(key[0], _NAME_LIMIT), "name": text(key[1], _NAME_LIMIT)}
-            if len(key) > 2:
-                told.update(file=text(key[2], _NAME_LIMIT), line=key[3])
+            number = self._numbers[told] = len(self._numbers)
             self._news.append(told)
         return number
 
-    def news(self) -> List[Dict[str, Any]]:
-        """The names given since the last time, in the order of their numbers."""
+    def _write(self, name: str) -> str:
+        """A module or a file, of which there are few."""
+        written = self._written.get(name)
+        if written is None:
+            written = self._written[name] = _quoted(text(name, _NAME_LIMIT))
+        return written
+
+    def news(self) -> str:
+        """The names given since the last time, in the order of their numbers, as JSON."""
         news, self._news = self._news, []
-        return news
+        return ",".join(news)
 
     def _qualname(self, code: CodeType) -> str:
         name: Optional[str] = getattr(code, "co_qualname", None)
@@ -107,9 +121,13 @@ def _module_of(code: CodeType) -> str:
         if frame is None:
             break
         if frame.f_code is code:
-            return _string(dict.get(frame.f_globals, "__name__"))
+            return _named(frame.f_globals)
         frame = frame.f_back
     return "?"
+
+
+def _named(namespace: Dict[str, Any]) -> str:
+    return _string(dict.get(namespace, "__name__"))
 
 
 def name_of_c(function: Any) -> Tuple[str, str]:

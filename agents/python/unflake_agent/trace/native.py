@@ -13,7 +13,7 @@ import threading
 from types import BuiltinFunctionType, CodeType, FrameType
 from typing import Any, List, Optional, Tuple
 
-from . import monitor
+from . import hook, monitor
 from .names import BoundMethod, Method, Names
 
 try:
@@ -53,9 +53,10 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
     _fields_ = [
         (name, ctypes.c_void_p if _python else None)
         for name in (
-            "set_profile call as_long release fetch restore this_thread enter_tracing leave_tracing "
-            "first is_runner bound bound_method descriptor none disable set_events tool no_events "
-            "call_events target_events new to_code to_code_then"
+            "set_profile call as_long release fetch restore this_thread enter_tracing "
+            "leave_tracing hold bytes first is_runner bound bound_method descriptor none "
+            "get_profile get_trace disable set_events tool no_events call_events target_events "
+            "new to_code to_code_then get_hook set_hook interpreter default makes_calls"
         ).split()
     ]
 
@@ -118,7 +119,8 @@ class _Library:
         library = ctypes.PyDLL(path)
         kinds = [BuiltinFunctionType, BoundMethod, Method]
         # Whose addresses the library has.
-        self._held = [names.number, _Outside().is_runner, *kinds, None, *tool]
+        told = [names.number, _Outside().is_runner, *kinds, None, _getprofile, _gettrace, *tool]
+        self._held = [*told, hook.makes_calls]
         addresses = [
             _address(name)
             for name in (
@@ -130,30 +132,26 @@ class _Library:
                 "PyErr_Restore",
                 "PyThreadState_Get",
                 *_PAUSE,
+                "Py_IncRef",
+                "PyBytes_FromStringAndSize",
             )
         ]
-        self._api = _Api(*addresses, *map(id, self._held), _word(id(_new) + _DEFINITION), *way)
-        library.tracer_arm.argtypes = [ctypes.c_size_t]
+        new = _word(id(_new) + _DEFINITION)
+        hooking = [*hook.addresses(), id(hook.makes_calls)]
+        self._api = _Api(*addresses, *map(id, told), new, *way, *hooking)
         library.tracer_enter.argtypes = [ctypes.c_size_t]
-        library.tracer_noted.argtypes = [ctypes.c_void_p]
-        library.tracer_noted.restype = ctypes.c_size_t
-        for name in ("begin", "arm", "pause", "enter", "install", "remove"):
+        for name in ("begin enter install remove unhook hook_thread").split():
             getattr(library, "tracer_" + name).restype = None
         library.tracer_begin(ctypes.byref(self._api))
-        self.arm = library.tracer_arm
-        self.pause = library.tracer_pause
         self.enter = library.tracer_enter
         self.install = library.tracer_install
         self.remove = library.tracer_remove
-        self._noted = library.tracer_noted
+        self.hook = library.tracer_hook
+        self.unhook = library.tracer_unhook
+        self.hook_thread = library.tracer_hook_thread
+        self.can_hook = hooking[0] is not None
         self._library = library
-        self._place = ctypes.c_void_p()
-        self._at_place = ctypes.byref(self._place)
-
-    def numbers(self) -> bytes:
-        """The functions noted."""
-        n = self._noted(self._at_place)
-        return ctypes.string_at(self._place.value or 0, 4 * n)
+        self.arm, self.numbers = self.callback("tracer_arm"), self.callback("tracer_numbers")
 
     def callback(self, name: str) -> Any:
         """One of its functions as an object that Python can call."""
@@ -165,13 +163,15 @@ class _Library:
 class NativeProfile:
     """A profile function, below 3.12."""
 
+    ends_by_itself = False
+
     def __init__(self, library: _Library) -> None:
         self._library = library
         self.numbers = library.numbers
 
     def arm(self, code: Optional[CodeType]) -> None:
         """Waits for a call of ``code``; for none, if there is no telling."""
-        self._library.arm(0 if code is None else id(code))
+        self._library.arm(code)
         if _getprofile() is None:
             threading.setprofile(self._in_thread)
             self._library.install()
@@ -190,6 +190,42 @@ class NativeProfile:
         self._library.install()
 
 
+class NativeHook:
+    """An evaluation hook, with a profile function where it is needed: on 3.11."""
+
+    ends_by_itself = True
+
+    def __init__(self, library: _Library, otherwise: NativeProfile) -> None:
+        self._library = library
+        self._otherwise = otherwise
+        self._is_used = False
+        self.numbers = library.numbers
+
+    def arm(self, code: Optional[CodeType]) -> None:
+        """Waits for a call of ``code``; for none, if there is no telling."""
+        if _getprofile() is None and _gettrace() is None:
+            self._library.arm(code)
+            if self._library.hook():
+                self._is_used = True
+                threading.setprofile(self._in_thread)
+                return
+        self._otherwise.arm(code)
+
+    def disarm(self) -> None:
+        """Stops."""
+        if not self._is_used:
+            self._otherwise.disarm()
+            return
+        self._is_used = False
+        if getattr(threading, "_profile_hook", None) == self._in_thread:
+            threading.setprofile(None)
+        self._library.unhook()
+
+    def _in_thread(self, *_: Any) -> None:
+        """The first event of a thread; all that follow are not Python's any more."""
+        self._library.hook_thread()
+
+
 class NativeMonitor:
     """A tool of ``sys.monitoring``, from 3.12 on.
 
@@ -199,6 +235,8 @@ class NativeMonitor:
     are, nothing is told between tests, as while a trace function runs. Where somebody else traces
     or monitors, all is told as ever.
     """
+
+    ends_by_itself = True
 
     def __init__(self, library: _Library, tool: int) -> None:
         self._library = library
@@ -223,14 +261,14 @@ class NativeMonitor:
 
     def arm(self, code: Optional[CodeType]) -> None:
         """Waits for a call of ``code``; for none, if there is no telling."""
-        self._library.arm(0 if code is None else id(code))
-
-    def disarm(self) -> None:
-        """Stops, when the numbers are taken."""
         self._n_tests += 1
         if self._n_tests > _N_TESTS_HEARD and self._is_alone:
-            if _getprofile() is None and _gettrace() is None:
-                self._library.pause()
+            self._library.arm(code, True)
+        else:
+            self._library.arm(code)
+
+    def disarm(self) -> None:
+        """Stops when the numbers are taken, or by itself."""
 
 
 def _tool() -> Optional[List[Any]]:
@@ -250,11 +288,14 @@ def begin(names: Names) -> Any:
         return None
     is_profile = _monitoring is None
     way = _to_code() if is_profile else (0, 0)
-    tool = [None] * 6 if is_profile else _tool()
+    tool: Optional[List[Any]] = [None] * 6 if is_profile else _tool()
     if way is None or tool is None:
         return None
     try:
         library = _Library(path, names, way, tool)
     except (OSError, AttributeError):
         return None
-    return NativeProfile(library) if is_profile else NativeMonitor(library, tool[2])
+    if not is_profile:
+        return NativeMonitor(library, tool[2])
+    means = NativeProfile(library)
+    return NativeHook(library, means) if library.can_hook else means

@@ -17,6 +17,8 @@ _getprofile = sys.getprofile
 class Profile:
     """Notes calls in Python."""
 
+    ends_by_itself = False
+
     def __init__(self, names: Names) -> None:
         self._names = names
         self._noted: Dict[int, None] = {}

@@ -1,0 +1,122 @@
+"""May the library put an evaluation hook into this interpreter?
+
+On 3.11 a hook costs a fraction of what a profile function does (``crates/pytest/native/hook.rs``
+says how). The interface is the interpreter's own (PEP 523), and what the library must read and
+write in the state of a thread is not documented at all: so all of it is looked up here, in our own
+thread, by setting what we know and seeing it change. If one thing is not as expected, or somebody
+profiles or traces already, there is no hook, and the profile function does it all.
+"""
+
+import dis
+import sys
+from types import CodeType
+from typing import Any, List, Optional
+
+try:
+    import ctypes
+
+    _python: Any = ctypes.pythonapi
+except (ImportError, AttributeError):
+    _python = None
+
+_VERSION = (3, 11)
+
+_GLOBALS, _CODE = 8, 32
+_LIMIT, _TRACING, _C_FRAME, _PROFILE, _TRACE = 36, 44, 56, 64, 72
+_PROFILE_OBJECT, _TRACE_OBJECT = 80, 88
+"""Where in a frame of the interpreter's, and in the state of a thread, what stands."""
+_FRAME_IN_OBJECT, _FRAME_IN_C_FRAME = 24, 8
+
+_FUNCTIONS = (
+    "_PyInterpreterState_GetEvalFrameFunc",
+    "_PyInterpreterState_SetEvalFrameFunc",
+    "PyInterpreterState_Get",
+    "_PyEval_EvalFrameDefault",
+)
+
+_PRECALL, _CALL_WITH = (dis.opmap.get(name, 0) for name in ("PRECALL", "CALL_FUNCTION_EX"))
+
+_setprofile, _getprofile = sys.setprofile, sys.getprofile
+_settrace, _gettrace = sys.settrace, sys.gettrace
+
+
+def makes_calls(code: CodeType) -> int:
+    """Whether there is an instruction in it that calls something: 1 if so."""
+    instructions = code.co_code[::2]
+    return int(_PRECALL in instructions or _CALL_WITH in instructions)
+
+
+def addresses() -> List[Optional[int]]:
+    """Those of the functions that the library needs; none if there must be no hook."""
+    if not _is_as_expected():
+        return [None] * len(_FUNCTIONS)
+    return [ctypes.cast(getattr(_python, each), ctypes.c_void_p).value for each in _FUNCTIONS]
+
+
+def _is_as_expected() -> bool:
+    if sys.version_info[:2] != _VERSION or sys.version_info.releaselevel != "final":
+        return False
+    if _python is None or not all(hasattr(_python, each) for each in _FUNCTIONS):
+        return False
+    if _getprofile() is not None or _gettrace() is not None:
+        return False
+    make = ctypes.PYFUNCTYPE(ctypes.c_void_p)
+    thread: int = make(("PyThreadState_Get", _python))() or 0
+    return _has_frames(thread) and _has_limit(thread) and _has_flags(thread)
+
+
+def _word(address: int) -> int:
+    return int(ctypes.c_size_t.from_address(address).value)
+
+
+def _int(address: int) -> int:
+    return int(ctypes.c_int.from_address(address).value)
+
+
+def _byte(address: int) -> int:
+    return int(ctypes.c_uint8.from_address(address).value)
+
+
+def _has_frames(thread: int) -> bool:
+    frame = sys._getframe()
+    inner = _word(id(frame) + _FRAME_IN_OBJECT)
+    # Not by `_word`, whose own frame would be the one that runs.
+    running = ctypes.c_size_t.from_address(_word(thread + _C_FRAME) + _FRAME_IN_C_FRAME).value
+    return (
+        running == inner
+        and _word(inner + _GLOBALS) == id(frame.f_globals)
+        and _word(inner + _CODE) == id(frame.f_code)
+    )
+
+
+def _has_limit(thread: int) -> bool:
+    """The number beside ours is known."""
+    return _int(thread + _LIMIT) == sys.getrecursionlimit() and _int(thread + _TRACING) == 0
+
+
+def _has_flags(thread: int) -> bool:
+    seen: List[Any] = []
+
+    def look(*_: Any) -> None:
+        # While Python is told, it is not told what it does.
+        seen.append(_int(thread + _TRACING) == 1)
+
+    def state() -> Any:
+        told = [_word(thread + at) != 0 for at in (_PROFILE, _TRACE)]
+        told += [_word(thread + at) == id(look) for at in (_PROFILE_OBJECT, _TRACE_OBJECT)]
+        return [*told, _byte(_word(thread + _C_FRAME))]
+
+    states = [state()]
+    try:
+        _setprofile(look)
+        states.append(state())
+        _setprofile(None)
+        states.append(state())
+        _settrace(look)
+        states.append(state())
+    finally:
+        _setprofile(None)
+        _settrace(None)
+    quiet = [False, False, False, False, 0]
+    profiled, traced = [True, False, True, False, 255], [False, True, False, True, 255]
+    return states == [quiet, profiled, quiet, traced] and bool(seen) and all(seen)

@@ -1,0 +1,378 @@
+//! Can calls be noted on 3.11 without the interpreter running everything the slow way?
+//!
+//! A profile function makes it run every instruction of every function unspecialised, which costs
+//! more than all we do. An evaluation hook (PEP 523) is called once for each function in Python,
+//! and what the function does stays quick. It knows nothing of functions in C; so the profile
+//! function is there too, and in use (`use_tracing` of the frame that calls) where a function may
+//! still have news: for its first calls in a test, for a few more whenever one of them led to a C
+//! function that was not noted yet, and at every call whose number is a power of two. A function
+//! without a call in its code is never run with it.
+//!
+//! With a hook every call in Python takes a piece of the C stack, which it does not without one:
+//! a recursion that is fine in a plain run could crash here. So below a quarter of the stack of a
+//! thread the hook takes itself away until the call returns, and the profile function tells
+//! everything meanwhile.
+//!
+//! What must hold besides what the head of `tracer.rs` says: the agent has found the places below
+//! in this interpreter (`agents/python/unflake_agent/trace/hook.py`), and no other hook is there.
+//! A profile or trace function that is not ours is left alone, with the flag that says whether it
+//! is told anything.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use super::{C_CALL, CALL, Object, State, code_of, definition_of, note, state, word};
+
+type Thread = *mut c_void;
+pub type Evaluate = unsafe extern "C" fn(Thread, Object, c_int) -> Object;
+
+// Where in a frame what stands, and in the state of a thread.
+const GLOBALS: usize = 8;
+const CODE: usize = 32;
+const TRACING: usize = 44;
+const C_FRAME: usize = 56;
+const PROFILE: usize = 64;
+const TRACE: usize = 72;
+
+/// So many calls of a function in a test are run with the profile function, and as many again
+/// after one that had news.
+pub const N_TOLD: u32 = 4;
+const TOLD: u8 = 255;
+const NOT_TOLD: u8 = 0;
+
+// Whether a code is told what it calls: not if there is no call in it.
+const UNKNOWN: u8 = 0;
+const NEVER: u8 = 1;
+const SOMETIMES: u8 = 2;
+
+/// Of a stack of this many parts, one is for us.
+const PARTS: usize = 4;
+/// The size that a stack is taken to have if it cannot be asked.
+const SMALL: usize = 1 << 18;
+/// More than a `pthread_attr_t` has, in words.
+const ATTRIBUTES: usize = 32;
+
+unsafe extern "C" {
+    fn pthread_self() -> usize;
+    fn pthread_getattr_np(thread: usize, attributes: *mut u64) -> c_int;
+    fn pthread_attr_getstack(attributes: *const u64, at: *mut usize, size: *mut usize) -> c_int;
+    fn pthread_attr_destroy(attributes: *mut u64) -> c_int;
+    fn pthread_key_create(key: *mut u32, end: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+    fn pthread_getspecific(key: u32) -> usize;
+    fn pthread_setspecific(key: u32, value: usize) -> c_int;
+}
+
+/// What the agent says about the interpreter, for this.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Api {
+    get: Option<unsafe extern "C" fn(Object) -> Option<Evaluate>>,
+    set: Option<unsafe extern "C" fn(Object, Option<Evaluate>)>,
+    interpreter: Option<unsafe extern "C" fn() -> Object>,
+    /// How the interpreter evaluates a frame by itself.
+    default: Option<Evaluate>,
+    /// Says whether there is a call in a code: 1 if so.
+    makes_calls: Object,
+}
+
+/// What the hook knows.
+pub struct Hook {
+    is_used: bool,
+    /// How many frames are run without it because there is too little stack.
+    n_deep: u32,
+    /// Under which each thread keeps the end of the part of its stack that is for us.
+    key: u32,
+}
+
+impl Hook {
+    pub fn new() -> Self {
+        let mut key = 0;
+        // SAFETY: it can be written to.
+        unsafe { pthread_key_create(&raw mut key, None) };
+        Self { is_used: false, n_deep: 0, key }
+    }
+}
+
+/// Whether the interpreter has a hook that is not ours.
+///
+/// # Safety
+///
+/// See `state`.
+unsafe fn replace(by: Option<Evaluate>) -> bool {
+    // SAFETY: the caller's promise; the agent has given all functions or none.
+    unsafe {
+        let api = state().api.hook;
+        let (Some(get), Some(set), Some(interpreter)) = (api.get, api.set, api.interpreter) else {
+            return false;
+        };
+        let interpreter = interpreter();
+        let now = get(interpreter).map(|function| function as usize);
+        let known = [Some(evaluate as *const () as usize), api.default.map(|f| f as usize)];
+        if !known.contains(&now) {
+            return false;
+        }
+        set(interpreter, by.or(api.default));
+        true
+    }
+}
+
+/// From now on functions in Python are noted by the hook; whether that could be had.
+///
+/// # Safety
+///
+/// See `state`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_hook() -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !replace(Some(evaluate)) {
+            return 0;
+        }
+        state().hook.is_used = true;
+        let api = state().api;
+        (api.set_profile)(Some(profile), null_mut());
+        let thread = (api.this_thread)();
+        if is_ours(thread) {
+            tell(thread, NOT_TOLD);
+        }
+    }
+    1
+}
+
+/// Takes the profile function of this thread away, and the hook.
+///
+/// # Safety
+///
+/// See `state`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_unhook() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !state().hook.is_used {
+            return;
+        }
+        state().hook.is_used = false;
+        replace(None);
+        let api = state().api;
+        if word((api.this_thread)(), PROFILE) == profile as *const () as usize {
+            super::aside(api, || (api.set_profile)(None, null_mut()));
+        }
+    }
+}
+
+/// In a thread that was started during the test.
+///
+/// # Safety
+///
+/// See `state`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_hook_thread() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let api = state().api;
+        (api.set_profile)(Some(profile), null_mut());
+    }
+}
+
+/// Whether nobody is told anything in this thread but us.
+///
+/// # Safety
+///
+/// It is the state of the thread that runs.
+unsafe fn is_ours(thread: Thread) -> bool {
+    // SAFETY: the caller's promise; the agent has looked.
+    unsafe { word(thread, PROFILE) == profile as *const () as usize && word(thread, TRACE) == 0 }
+}
+
+/// Sets whether the frame that runs, and the one it calls next, are told; how it was before.
+///
+/// # Safety
+///
+/// As above.
+unsafe fn tell(thread: Thread, whether: u8) -> u8 {
+    // SAFETY: as above; a thread that runs has a frame.
+    unsafe { core::ptr::replace(word(thread, C_FRAME) as *mut u8, whether) }
+}
+
+/// How deep tracing is in itself in this thread.
+///
+/// # Safety
+///
+/// As above.
+unsafe fn tracing(thread: Thread) -> *mut c_int {
+    // SAFETY: as above.
+    unsafe { thread.byte_add(TRACING).cast() }
+}
+
+/// Whether the part of the stack that is for us is used up.
+///
+/// # Safety
+///
+/// See `state`.
+unsafe fn is_deep() -> bool {
+    let here = 0u8;
+    let here = &raw const here as usize;
+    // SAFETY: the key was made; attributes are as large as they may be.
+    unsafe {
+        let key = state().hook.key;
+        let mut end = pthread_getspecific(key);
+        if end == 0 {
+            let mut attributes = [0u64; ATTRIBUTES];
+            let (mut at, mut size) = (0, 0);
+            if pthread_getattr_np(pthread_self(), attributes.as_mut_ptr()) == 0 {
+                pthread_attr_getstack(attributes.as_ptr(), &raw mut at, &raw mut size);
+                pthread_attr_destroy(attributes.as_mut_ptr());
+            }
+            let is_known = at != 0 && at < here && here < at + size;
+            end = if is_known { at + size - size / PARTS } else { here - SMALL / PARTS };
+            pthread_setspecific(key, end);
+        }
+        here < end
+    }
+}
+
+/// In place of the interpreter's own function: a frame is to be run.
+unsafe extern "C" fn evaluate(thread: Thread, frame: Object, throws: c_int) -> Object {
+    // SAFETY: the interpreter calls with its lock held, the state of the thread that runs and a
+    // frame that is ready.
+    unsafe {
+        let state = state();
+        let Some(default) = state.api.hook.default else { return null_mut() };
+        let code = word(frame, CODE);
+        let is_target = code == state.target;
+        if !(is_target || state.is_open) || *tracing(thread) != 0 {
+            return default(thread, frame, throws);
+        }
+        state.enter(code);
+        *tracing(thread) += 1;
+        let may_have_news = called(code, frame);
+        *tracing(thread) -= 1;
+        let made = if is_deep() {
+            unhooked(|| told(thread, TOLD, || default(thread, frame, throws)))
+        } else {
+            let whether = if may_have_news { TOLD } else { NOT_TOLD };
+            told(thread, whether, || default(thread, frame, throws))
+        };
+        if is_target {
+            left(code);
+        }
+        made
+    }
+}
+
+/// Notes a function that is about to run; whether it may call C functions not noted yet.
+///
+/// # Safety
+///
+/// It is the code of the frame, and nobody is told of what Python does now.
+unsafe fn called(code: usize, frame: Object) -> bool {
+    // SAFETY: the caller's promise; no reference is kept while Python is asked.
+    unsafe {
+        let mut entry = state().table.find(code);
+        if (*entry).key == 0 || (*entry).told == UNKNOWN {
+            note(code, code as Object, word(frame, GLOBALS) as Object);
+            let api = state().api;
+            let calls = super::ask(api, api.hook.makes_calls, code as Object, null_mut());
+            entry = state().table.find(code);
+            (*entry).told = if calls == 0 { NEVER } else { SOMETIMES };
+        }
+        let state = state();
+        state.renew(&mut *entry);
+        let entry = &mut *entry;
+        entry.n_heard = entry.n_heard.saturating_add(1);
+        let is_due = entry.n_heard <= entry.until || entry.n_heard.is_power_of_two();
+        is_due && entry.told == SOMETIMES
+    }
+}
+
+/// Runs something with the profile function in use or not, and leaves that as it was.
+///
+/// # Safety
+///
+/// It is the state of the thread that runs.
+unsafe fn told(thread: Thread, whether: u8, run: impl FnOnce() -> Object) -> Object {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !is_ours(thread) {
+            return run();
+        }
+        let before = tell(thread, whether);
+        let made = run();
+        // Unless what ran has installed something, or taken us away.
+        if is_ours(thread) {
+            tell(thread, before);
+        }
+        made
+    }
+}
+
+/// Runs something without the hook.
+///
+/// # Safety
+///
+/// As above.
+unsafe fn unhooked(run: impl FnOnce() -> Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        state().hook.n_deep += 1;
+        replace(None);
+        let made = run();
+        let hook = &mut state().hook;
+        hook.n_deep -= 1;
+        if hook.is_used && hook.n_deep == 0 {
+            replace(Some(evaluate));
+        }
+        made
+    }
+}
+
+/// The test function has returned, or an exception has left it.
+///
+/// # Safety
+///
+/// As above.
+unsafe fn left(code: usize) {
+    // SAFETY: as above.
+    unsafe {
+        state().leave(code);
+        if !state().is_open {
+            tracer_unhook();
+        }
+    }
+}
+
+impl State {
+    /// This code has called a C function that was not noted in this test before.
+    fn has_news(&mut self, code: usize) {
+        // SAFETY: `find` gives a place of the table; nothing else refers to it now.
+        let entry = unsafe { &mut *self.table.find(code) };
+        entry.until = entry.n_heard.saturating_add(N_TOLD);
+    }
+}
+
+unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, arg: Object) -> c_int {
+    // SAFETY: the interpreter calls with its lock held, a frame that runs, and a C function where
+    // it says so.
+    unsafe {
+        let state = state();
+        if !state.is_open {
+            return 0;
+        }
+        match what {
+            C_CALL => {
+                let n_noted = state.n_noted;
+                note(definition_of(arg, &state.api), arg, null_mut());
+                let state = self::state();
+                if state.n_noted > n_noted {
+                    state.has_news(code_of(frame, state.api.to_code));
+                }
+            }
+            CALL if state.hook.n_deep > 0 => {
+                let code = code_of(frame, state.api.to_code);
+                note(code, code as Object, null_mut());
+            }
+            _ => {}
+        }
+    }
+    0
+}
