@@ -198,6 +198,12 @@ class TraceCase(ProjectCase):
         agent, engine.AGENT = engine.AGENT, os.path.join(cls.place, "unflake_agent/__main__.py")
         cls.addClassCleanup(setattr, engine, "AGENT", agent)
 
+    def all_pass(self, n_tests):
+        """By every means."""
+        for means in self.means:
+            with self.subTest(means=means):
+                self.assertEqual(self.engine().whole(trace=means).outcomes, ["passed"] * n_tests)
+
     def traced(self, means, *arguments, **how):
         """By test, the functions it called."""
         agent = self.engine(*arguments, **how)

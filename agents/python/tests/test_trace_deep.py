@@ -128,9 +128,7 @@ class Others(TraceCase):
             def test_c(): assert sys.gettrace() is None and often(1) == 2
             """
         )
-        for means in self.means:
-            with self.subTest(means=means):
-                self.assertEqual(self.engine().whole(trace=means).outcomes, ["passed"] * 3)
+        self.all_pass(3)
 
     def test_a_profiler_of_the_test_is_told_everything_also_in_what_is_called_often(self):
         self.write(
@@ -151,9 +149,7 @@ class Others(TraceCase):
             def test_b(): assert often()
             """
         )
-        for means in self.means:
-            with self.subTest(means=means):
-                self.assertEqual(self.engine().whole(trace=means).outcomes, ["passed"] * 2)
+        self.all_pass(2)
 
     def test_functions_that_are_first_called_late_are_told(self):
         self.write(

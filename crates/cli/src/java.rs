@@ -1,6 +1,6 @@
 //! A Java project: whether there is one, and the modules whose tests are looked into.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ const BUILDS: [&str; 5] =
     ["pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"];
 const OF_PYTHON: [&str; 5] = ["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py"];
 
-/// Whether a folder is a Java project and nothing else.
-pub(crate) fn is_project(folder: &Path) -> bool {
+/// Whether a folder is a Java project and nothing else, and no Python was asked for.
+pub(crate) fn is_meant(folder: &Path, python: Option<&OsStr>) -> bool {
     let has = |names: &[&str]| names.iter().any(|name| folder.join(name).is_file());
-    has(&BUILDS) && !has(&OF_PYTHON)
+    python.is_none() && has(&BUILDS) && !has(&OF_PYTHON)
 }
 
 /// A project that was built, and its modules with tests.

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unflake_engine::Interrupt;
@@ -42,8 +42,8 @@ pub(crate) struct Tree<'a> {
 pub struct Shelters(Arc<Mutex<Vec<Waiting>>>);
 
 impl Shelters {
-    fn spare(&self) -> Option<Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts as many. One that does not start is started, with its error, when it is needed.
@@ -51,7 +51,7 @@ impl Shelters {
         // Elsewhere the agent lives no longer than one run.
         let Some(entry) = settled::kept_entry(project.kept.as_deref()) else { return };
         let started = (0..n).map_while(|_| Waiting::start(&line(project, &entry)).ok());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(started);
+        self.waiting().extend(started);
     }
 }
 
@@ -64,16 +64,15 @@ pub(crate) fn run_to_end(
     patience: (Duration, &Interrupt),
 ) -> Result<Finished, PlainError> {
     let told = tell(tree, folder, command).map_err(PlainError::Folder)?;
+    let fail = |source| PlainError::Start { program: project.interpreter.program.clone(), source };
     let begin = || {
         let entry = settled::entry(project.kept.as_deref(), folder).map_err(PlainError::Folder)?;
-        let start =
-            |source| PlainError::Start { program: project.interpreter.program.clone(), source };
-        Waiting::start(&line(project, &entry)).map_err(start)
+        Waiting::start(&line(project, &entry)).map_err(fail)
     };
-    let waiting = project.shelters.spare().map_or_else(begin, Ok)?;
+    let spare = project.shelters.waiting().pop();
     let (time_max, interrupt) = patience;
     let told = told.as_os_str().as_encoded_bytes();
-    waiting.run_to_end(told, time_max, interrupt).map_err(PlainError::Folder)
+    spare.map_or_else(begin, Ok)?.run_to_end(told, time_max, interrupt).map_err(fail)
 }
 
 /// How one is started.
@@ -85,7 +84,7 @@ fn line(project: &Project, entry: &Path) -> CommandLine {
     CommandLine { program, arguments, current_dir, env: Vec::new() }
 }
 
-/// Writes down what is to be run, and where: words with zero bytes between.
+/// Writes down what is to be run, and where.
 fn tell(tree: Tree<'_>, folder: &Path, command: &CommandLine) -> io::Result<PathBuf> {
     let scratch = folder.join("shelter");
     fs::create_dir(&scratch)?;
@@ -98,8 +97,12 @@ fn tell(tree: Tree<'_>, folder: &Path, command: &CommandLine) -> io::Result<Path
     }
     words.push(command.program.clone());
     words.extend(command.arguments.iter().cloned());
+    write_words(folder.join("told"), &words)
+}
+
+/// Writes words into a file, with zero bytes between.
+fn write_words(path: PathBuf, words: &[OsString]) -> io::Result<PathBuf> {
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_encoded_bytes()).collect();
-    let path = folder.join("told");
     fs::write(&path, words.join(&0))?;
     Ok(path)
 }
@@ -114,10 +117,7 @@ fn list_changed(folder: &Path, changed: &[Changed]) -> io::Result<OsString> {
     for (number, file) in changed.iter().enumerate() {
         let copy = folder.join(format!("changed-{number}"));
         fs::write(&copy, &file.contents)?;
-        list.extend([file.path.clone(), copy]);
+        list.extend([file.path.clone().into(), copy.into()]);
     }
-    let path = folder.join("changed");
-    let names: Vec<&[u8]> = list.iter().map(|path| path.as_os_str().as_encoded_bytes()).collect();
-    fs::write(&path, names.join(&0))?;
-    Ok(path.into())
+    write_words(folder.join("changed"), &list).map(OsString::from)
 }

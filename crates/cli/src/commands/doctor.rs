@@ -66,7 +66,7 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let folder = here()?;
-    if args.python.is_none() && java::is_project(&folder) {
+    if java::is_meant(&folder, args.python.as_deref()) {
         let around = java::surroundings(folder, args.options.clone())?;
         let examination = java_doctor::examine(&around, &interrupt);
         checks.extend(examination.checks);

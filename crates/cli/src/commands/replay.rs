@@ -65,7 +65,7 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
         replayed.map_err(failure)
     };
     let folder = here()?;
-    if args.python.is_none() && java::is_project(&folder) {
+    if java::is_meant(&folder, args.python.as_deref()) {
         let Built { project, modules, nondex } = java::build(folder, Vec::new(), &interrupt)?;
         let prepared = module_of(past, &call.folder, &modules)?;
         return go(&JavaModule { project: &project, prepared, nondex: nondex.as_ref() });

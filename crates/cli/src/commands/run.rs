@@ -34,6 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         OrderArg::Reverse => Sequence::Reverse,
         OrderArg::Random => Sequence::Random,
     };
+    let format = if args.json { RunFormat::Json } else { args.format };
     let keep = args.record.keep(Unfinished::Leave)?;
     let request = SingleRequest { sequence, seed: args.seed, keep, command: command_line() };
     let interrupt = Interrupt::default();
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         ran.map_err(|error| not_run(&error))
     };
     let folder = here()?;
-    if args.python.is_none() && java::is_project(&folder) {
+    if java::is_meant(&folder, args.python.as_deref()) {
         java::refuse_paths(&args.paths)?;
         let built = java::build(folder, args.options.clone(), &interrupt)?;
         let mut ran = Vec::new();
@@ -55,18 +56,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
             let module = JavaModule { project: &built.project, prepared, nondex };
             ran.push((prepared.module.name.clone(), go(&module, Vec::new())?));
         }
-        show_modules(&ran, args, sequence)?;
+        show_modules(&ran, format, sequence)?;
         return Ok(ran.iter().map(|(_, ran)| code(ran)).reduce(worse).unwrap_or(exit::SUCCESS));
     }
     let project = project(folder, args.python.clone(), args.paths.clone(), args.options.clone())?;
     let ran = go(&project, levels(args.isolation))?;
-    show(&ran, args, sequence)?;
+    show(&ran, format, sequence)?;
     Ok(code(&ran))
 }
 
-fn show(ran: &Single, args: &RunArgs, sequence: Sequence) -> Result<(), Failure> {
+fn show(ran: &Single, format: RunFormat, sequence: Sequence) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match if args.json { RunFormat::Json } else { args.format } {
+    match format {
         RunFormat::Text => out.write_all(for_people(ran, sequence).as_bytes())?,
         RunFormat::Json => out.write_all(json(&row(ran, sequence)).as_bytes())?,
         RunFormat::Junit => junit::write(&view(ran), &mut out)?,
@@ -78,23 +79,23 @@ fn show(ran: &Single, args: &RunArgs, sequence: Sequence) -> Result<(), Failure>
 /// Those of a Java project.
 fn show_modules(
     ran: &[(String, Single)],
-    args: &RunArgs,
+    format: RunFormat,
     sequence: Sequence,
 ) -> Result<(), Failure> {
     if let [(_, ran)] = ran {
-        return show(ran, args, sequence);
+        return show(ran, format, sequence);
     }
-    if args.json || args.format == RunFormat::Json {
+    if format == RunFormat::Json {
         let modules = ran.iter().map(|(module, ran)| ModuleRow { module, run: row(ran, sequence) });
         let rows = ModulesRow { schema: SCHEMA_VERSION, modules: modules.collect() };
         io::stdout().lock().write_all(json(&rows).as_bytes())?;
         return Ok(());
     }
     for (name, ran) in ran {
-        if args.format == RunFormat::Text {
+        if format == RunFormat::Text {
             writeln!(io::stdout(), "Module {name}\n")?;
         }
-        show(ran, args, sequence)?;
+        show(ran, format, sequence)?;
         writeln!(io::stdout())?;
     }
     Ok(())

@@ -191,7 +191,7 @@ fn subject(
     let folder = here()?;
     let is_java = match args.runner {
         RunnerArg::Junit => true,
-        RunnerArg::Auto => args.python.is_none() && java::is_project(&folder),
+        RunnerArg::Auto => java::is_meant(&folder, args.python.as_deref()),
         RunnerArg::Pytest | RunnerArg::Unittest => false,
     };
     if is_java {
