@@ -158,7 +158,7 @@ def _one(cell: Cell, run: Run, passed: List[int]) -> None:
     if run.perturb is not None:
         cell.setting.bring("perturb")
     if run.trace:
-        cell.setting.bring("trace")
+        cell.setting.bring("trace").prepare()
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:

@@ -168,7 +168,7 @@ class Server:
         if run.perturb is not None:
             self._setting.bring("perturb")
         if run.trace:
-            self._setting.bring("trace")
+            self._setting.bring("trace").prepare()
         if self._in_place:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)

@@ -1,12 +1,9 @@
-//! Can calls be noted on 3.11 without the interpreter running everything the slow way?
+//! Can functions in Python be noted on 3.11 without the interpreter running everything the slow way?
 //!
 //! A profile function makes it run every instruction of every function unspecialised, which costs
 //! more than all we do. An evaluation hook (PEP 523) is called once for each function in Python,
-//! and what the function does stays quick. It knows nothing of functions in C; so the profile
-//! function is there too, and in use (`use_tracing` of the frame that calls) where a function may
-//! still have news: for its first calls in a test, for a few more whenever one of them led to a C
-//! function that was not noted yet, and at every call whose number is a power of two. A function
-//! without a call in its code is never run with it.
+//! and what the function does stays quick. It knows nothing of functions in C; those leave marks
+//! (`calls.rs`). It is there from before a test until the test returns.
 //!
 //! With a hook every call in Python takes a piece of the C stack, which it does not without one:
 //! a recursion that is fine in a plain run could crash here. So below a quarter of the stack of a
@@ -21,12 +18,13 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use super::{C_CALL, CALL, Object, State, code_of, definition_of, note, state, word};
+use super::{CALL, Object, marks, state, word};
 
 type Thread = *mut c_void;
 pub type Evaluate = unsafe extern "C" fn(Thread, Object, c_int) -> Object;
 
 // Where in a frame what stands, and in the state of a thread.
+const IN_OBJECT: usize = 24;
 const GLOBALS: usize = 8;
 const CODE: usize = 32;
 const TRACING: usize = 44;
@@ -34,16 +32,9 @@ const C_FRAME: usize = 56;
 const PROFILE: usize = 64;
 const TRACE: usize = 72;
 
-/// So many calls of a function in a test are run with the profile function, and as many again
-/// after one that had news.
-pub const N_TOLD: u32 = 4;
+/// Whether a frame is told to the profile function.
 const TOLD: u8 = 255;
 const NOT_TOLD: u8 = 0;
-
-// Whether a code is told what it calls: not if there is no call in it.
-const UNKNOWN: u8 = 0;
-const NEVER: u8 = 1;
-const SOMETIMES: u8 = 2;
 
 /// Of a stack of this many parts, one is for us.
 const PARTS: usize = 4;
@@ -71,8 +62,6 @@ pub struct Api {
     interpreter: Option<unsafe extern "C" fn() -> Object>,
     /// How the interpreter evaluates a frame by itself.
     default: Option<Evaluate>,
-    /// Says whether there is a call in a code: 1 if so.
-    makes_calls: Object,
 }
 
 /// What the hook knows.
@@ -243,45 +232,21 @@ unsafe extern "C" fn evaluate(thread: Thread, frame: Object, throws: c_int) -> O
         if !(is_target || state.is_open) || *tracing(thread) != 0 {
             return default(thread, frame, throws);
         }
+        let was_open = state.is_open;
         state.enter(code);
-        *tracing(thread) += 1;
-        let may_have_news = called(code, frame);
-        *tracing(thread) -= 1;
+        if !was_open {
+            marks::begin();
+        }
+        marks::mark(code as Object, word(frame, GLOBALS) as Object);
         let made = if is_deep() {
             unhooked(|| told(thread, TOLD, || default(thread, frame, throws)))
         } else {
-            let whether = if may_have_news { TOLD } else { NOT_TOLD };
-            told(thread, whether, || default(thread, frame, throws))
+            default(thread, frame, throws)
         };
         if is_target {
             left(code);
         }
         made
-    }
-}
-
-/// Notes a function that is about to run; whether it may call C functions not noted yet.
-///
-/// # Safety
-///
-/// It is the code of the frame, and nobody is told of what Python does now.
-unsafe fn called(code: usize, frame: Object) -> bool {
-    // SAFETY: the caller's promise; no reference is kept while Python is asked.
-    unsafe {
-        let mut entry = state().table.find(code);
-        if (*entry).key == 0 || (*entry).told == UNKNOWN {
-            note(code, code as Object, word(frame, GLOBALS) as Object);
-            let api = state().api;
-            let calls = super::ask(api, api.hook.makes_calls, code as Object, null_mut());
-            entry = state().table.find(code);
-            (*entry).told = if calls == 0 { NEVER } else { SOMETIMES };
-        }
-        let state = state();
-        state.renew(&mut *entry);
-        let entry = &mut *entry;
-        entry.n_heard = entry.n_heard.saturating_add(1);
-        let is_due = entry.n_heard <= entry.until || entry.n_heard.is_power_of_two();
-        is_due && entry.told == SOMETIMES
     }
 }
 
@@ -337,41 +302,18 @@ unsafe fn left(code: usize) {
         state().leave(code);
         if !state().is_open {
             tracer_unhook();
+            marks::close();
         }
     }
 }
 
-impl State {
-    /// This code has called a C function that was not noted in this test before.
-    fn has_news(&mut self, code: usize) {
-        // SAFETY: `find` gives a place of the table; nothing else refers to it now.
-        let entry = unsafe { &mut *self.table.find(code) };
-        entry.until = entry.n_heard.saturating_add(N_TOLD);
-    }
-}
-
-unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, arg: Object) -> c_int {
-    // SAFETY: the interpreter calls with its lock held, a frame that runs, and a C function where
-    // it says so.
+/// What the hook does, while it is not there.
+unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, _: Object) -> c_int {
+    // SAFETY: the interpreter calls with its lock held and a frame that runs.
     unsafe {
-        let state = state();
-        if !state.is_open {
-            return 0;
-        }
-        match what {
-            C_CALL => {
-                let n_noted = state.n_noted;
-                note(definition_of(arg, &state.api), arg, null_mut());
-                let state = self::state();
-                if state.n_noted > n_noted {
-                    state.has_news(code_of(frame, state.api.to_code));
-                }
-            }
-            CALL if state.hook.n_deep > 0 => {
-                let code = code_of(frame, state.api.to_code);
-                note(code, code as Object, null_mut());
-            }
-            _ => {}
+        if what == CALL && state().is_open && state().hook.n_deep > 0 {
+            let frame = word(frame, IN_OBJECT) as Object;
+            marks::mark(word(frame, CODE) as Object, word(frame, GLOBALS) as Object);
         }
     }
     0

@@ -27,7 +27,13 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 
+mod calls;
 mod hook;
+mod marks;
+mod store;
+
+use calls::Calls;
+use store::Row;
 
 type Object = *mut c_void;
 type Profiler = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
@@ -105,11 +111,15 @@ pub struct Api {
     no_events: Object,
     call_events: Object,
     target_events: Object,
+    /// `sys.monitoring.restart_events`
+    restart: Object,
     /// The definition that the `__new__` of all types in C share.
     new: usize,
     /// Which pointers lead from a frame to its code.
     to_code: [usize; 2],
     hook: hook::Api,
+    calls: calls::Api,
+    marks: marks::Api,
 }
 
 /// How a function is known.
@@ -122,18 +132,15 @@ struct Entry {
     test: u32,
     /// Of a code: how many of the calls it makes were heard since it was noted in a test first.
     n_heard: u32,
-    /// Which of its events are told; where the hook is used, whether there is a call in it.
+    /// Which of its events are told.
     told: u8,
     /// Whether some places are switched off.
     is_worn: bool,
-    /// Of a code that the hook sees: up to which of its calls it is told what it calls.
-    until: u32,
 }
 
 impl Entry {
     fn new(key: usize, number: u32, test: u32) -> Self {
-        let [n_heard, until] = [0; 2];
-        Self { key, number, test, n_heard, told: 0, is_worn: false, until }
+        Self { key, number, test, n_heard: 0, told: 0, is_worn: false }
     }
 }
 
@@ -151,9 +158,8 @@ struct State {
     table: Table,
     /// Code that ran outside of tests, and whether it is the runner's.
     outside: Table,
-    /// Numbers noted in this test; as many places as the table has.
-    noted: *mut u32,
-    n_noted: usize,
+    /// Numbers noted in this test.
+    noted: Row<u32>,
     test: u32,
     /// The code whose call opens the window.
     target: usize,
@@ -165,9 +171,12 @@ struct State {
     /// Whether nothing need be told when the test has returned, if nobody else listens.
     may_pause: bool,
     hook: hook::Hook,
+    marks: marks::Marks,
 }
 
 static mut STATE: *mut State = null_mut();
+/// What is known of functions in C. It outlives a state: it is made before the runs are forked.
+static mut KNOWN: *mut Calls = null_mut();
 
 /// # Safety
 ///
@@ -175,6 +184,14 @@ static mut STATE: *mut State = null_mut();
 unsafe fn state() -> &'static mut State {
     // SAFETY: it was made by `tracer_begin`, and nobody else looks at it: see the head.
     unsafe { &mut *STATE }
+}
+
+/// # Safety
+///
+/// After `tracer_learn`; else as above.
+unsafe fn calls() -> &'static mut Calls {
+    // SAFETY: it was made there, and nobody else looks at it.
+    unsafe { &mut *KNOWN }
 }
 
 /// # Safety
@@ -202,16 +219,13 @@ impl Table {
         }
     }
 
-    /// Whether it has grown.
-    fn insert(&mut self, entry: Entry) -> bool {
-        let grows = 2 * self.n_entries > self.mask;
-        if grows {
+    fn insert(&mut self, entry: Entry) {
+        if 2 * self.n_entries > self.mask {
             self.grow();
         }
         // SAFETY: `find` gives a place of the table.
         unsafe { *self.find(entry.key) = entry };
         self.n_entries += 1;
-        grows
     }
 
     fn grow(&mut self) {
@@ -260,7 +274,6 @@ impl State {
         if entry.test != self.test {
             entry.test = self.test;
             entry.n_heard = 0;
-            entry.until = hook::N_TOLD;
             self.push(entry.number);
         }
     }
@@ -273,24 +286,12 @@ impl State {
 
     fn push(&mut self, number: u32) {
         if number != NONE {
-            // SAFETY: each entry is pushed once in a test, and there is room for all of them.
-            unsafe { *self.noted.add(self.n_noted) = number };
-            self.n_noted += 1;
+            self.noted.push(number);
         }
     }
 
     fn insert(&mut self, key: usize, number: u32) {
-        let until = hook::N_TOLD;
-        let entry = Entry { until, ..Entry::new(key, number, self.test) };
-        if self.table.insert(entry) {
-            let noted = zeroed(self.table.mask + 1);
-            // SAFETY: both have room for what was noted; the old one is nobody else's.
-            unsafe {
-                core::ptr::copy_nonoverlapping(self.noted, noted, self.n_noted);
-                free(self.noted.cast());
-            }
-            self.noted = noted;
-        }
+        self.table.insert(Entry::new(key, number, self.test));
         self.push(number);
     }
 
@@ -437,6 +438,17 @@ unsafe fn outside(code: Object) -> Object {
     }
 }
 
+/// Whether it is a C function that is bound to something.
+///
+/// # Safety
+///
+/// It is an object.
+unsafe fn is_bound(object: Object, api: &Api) -> bool {
+    // SAFETY: the caller's promise.
+    let kind = unsafe { word(object, KIND) } as Object;
+    kind == api.bound || kind == api.bound_method
+}
+
 /// What a C function that is bound to something is known by.
 ///
 /// # Safety
@@ -549,10 +561,9 @@ unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object
         let code = *args;
         if state.is_open {
             let called = *args.add(2);
-            let kind = word(called, KIND) as Object;
-            if kind == state.api.bound || kind == state.api.bound_method {
+            if is_bound(called, &state.api) {
                 note(definition_of(called, &state.api), called, null_mut());
-            } else if kind == state.api.descriptor {
+            } else if word(called, KIND) as Object == state.api.descriptor {
                 note(word(called, DESCRIBED), called, null_mut());
             }
         }
@@ -572,24 +583,31 @@ unsafe extern "C" fn arm(_: Object, args: *const Object, n: isize) -> Object {
         }
         let is_known = *args != state.api.none;
         state.test = state.test.wrapping_add(1);
-        state.n_noted = 0;
+        state.noted.clear();
         state.target = if is_known { *args as usize } else { NOWHERE };
         state.depth = 0;
         state.is_open = !is_known;
         state.may_pause = n > 1;
-        (state.api.hold)(state.api.none);
-        state.api.none
+        if is_known {
+            marks::listen(*args);
+        } else {
+            marks::open();
+        }
+        let api = self::state().api;
+        (api.hold)(api.none);
+        api.none
     }
 }
 
 unsafe extern "C" fn numbers(_: Object, _: *const Object, _: isize) -> Object {
     // SAFETY: as above; what was noted stands in its place.
     unsafe {
+        marks::close();
         let state = state();
         state.is_open = false;
         state.target = NOWHERE;
-        let length = state.n_noted * size_of::<u32>();
-        (state.api.bytes)(state.noted, length.cast_signed())
+        let length = state.noted.len() * size_of::<u32>();
+        (state.api.bytes)(state.noted.as_ptr(), length.cast_signed())
     }
 }
 
@@ -626,6 +644,14 @@ pub static ARM: Method = method(arm);
 /// `numbers()`: those noted in the test that is over, four bytes each.
 #[unsafe(export_name = "tracer_numbers")]
 pub static NUMBERS: Method = method(numbers);
+/// The same three for marks: that a function begins or goes on, that an exception is thrown into
+/// one, that the test returns.
+#[unsafe(export_name = "tracer_mark_start")]
+pub static MARK_START: Method = method(marks::on_start);
+#[unsafe(export_name = "tracer_mark_throw")]
+pub static MARK_THROW: Method = method(marks::on_throw);
+#[unsafe(export_name = "tracer_mark_return")]
+pub static MARK_RETURN: Method = method(marks::on_return);
 /// For `CALL`.
 #[unsafe(export_name = "tracer_call")]
 pub static CALLS: Method = method(on_call);
@@ -645,8 +671,7 @@ pub unsafe extern "C" fn tracer_begin(api: *const Api) {
             api: *api,
             table: table(),
             outside: table(),
-            noted: zeroed(N_PLACES),
-            n_noted: 0,
+            noted: Row::new(),
             test: 0,
             target: NOWHERE,
             depth: 0,
@@ -654,6 +679,7 @@ pub unsafe extern "C" fn tracer_begin(api: *const Api) {
             paused: null_mut(),
             may_pause: false,
             hook: hook::Hook::new(),
+            marks: marks::Marks::new(),
         });
         STATE = made;
     }
@@ -700,5 +726,37 @@ pub unsafe extern "C" fn tracer_remove() {
     unsafe {
         let api = state().api;
         (api.set_profile)(None, null_mut());
+    }
+}
+
+/// Learns which functions in C there are, and names that they go by; whether there is room.
+///
+/// # Safety
+///
+/// See `state`; `functions` and `names` are lists of `n`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_learn(functions: Object, names: Object, n: isize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if KNOWN.is_null() {
+            KNOWN = zeroed(1);
+            KNOWN.write(Calls::new());
+        }
+        let api = state().api;
+        c_int::from(calls().learn([functions, names], n, &api))
+    }
+}
+
+/// From now on calls of functions in C leave a mark.
+///
+/// # Safety
+///
+/// After `tracer_learn`; see `state`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_mark_calls() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let api = state().api;
+        calls().begin(&api);
     }
 }

@@ -12,6 +12,8 @@ cheapest way there is.
 module             question it answers
 =================  ==============================================================================
 ``names``          what is a function called, and which number does it have in this run?
+``functions``      which functions in C are there, and which names do they go by?
+``marks``          can this interpreter be read instead of asked? (3.12 and 3.13)
 ``native``         how are calls noted by code that is not Python? (3.8 and newer, if it loads)
 ``hook``           may that code put an evaluation hook into this interpreter? (3.11)
 ``monitor``        how are they noted by ``sys.monitoring``, from 3.12 on?
@@ -40,8 +42,17 @@ _SUSPENDS = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
 _TRACED = '{"traced":{"position":%d,"attempt":%d,"functions":"%s","names":[%s]}}'
 
-MEANS = {"native": native.begin, "monitor": monitor.begin, "profile": profile.begin}
+MEANS = {
+    "native": native.begin,
+    "told": native.told,
+    "monitor": monitor.begin,
+    "profile": profile.begin,
+}
 """From the cheapest to the one that always works."""
+
+
+prepare = native.prepare
+"""To be called before runs that are traced are forked: what takes time, once for all of them."""
 
 
 class Trace:

@@ -7,9 +7,7 @@ thread, by setting what we know and seeing it change. If one thing is not as exp
 profiles or traces already, there is no hook, and the profile function does it all.
 """
 
-import dis
 import sys
-from types import CodeType
 from typing import Any, List, Optional
 
 try:
@@ -34,16 +32,8 @@ _FUNCTIONS = (
     "_PyEval_EvalFrameDefault",
 )
 
-_PRECALL, _CALL_WITH = (dis.opmap.get(name, 0) for name in ("PRECALL", "CALL_FUNCTION_EX"))
-
 _setprofile, _getprofile = sys.setprofile, sys.getprofile
 _settrace, _gettrace = sys.settrace, sys.gettrace
-
-
-def makes_calls(code: CodeType) -> int:
-    """Whether there is an instruction in it that calls something: 1 if so."""
-    instructions = code.co_code[::2]
-    return int(_PRECALL in instructions or _CALL_WITH in instructions)
 
 
 def addresses() -> List[Optional[int]]:

@@ -29,7 +29,7 @@ Method = type(list.append)
 _kinds: List[Any] = BuiltinFunctionType.__subclasses__()
 BoundMethod: Any = ([each for each in _kinds if each.__name__ == "builtin_method"] or [Method])[0]
 """A bound one that is told its class, from 3.9 on."""
-_ClassMethod = type(dict.__dict__["fromkeys"])
+ClassMethod = type(dict.__dict__["fromkeys"])
 _mro = type.__dict__["__mro__"].__get__
 _dict = type.__dict__["__dict__"].__get__
 _module = type.__dict__["__module__"].__get__
@@ -63,14 +63,14 @@ class Names:
         self._of_code: Dict[int, int] = {}
         self._files: Dict[str, Dict[Place, str]] = {}
 
-    def number(self, seen: Any, namespace: Optional[Dict[str, Any]] = None) -> int:
-        """Of a code object or a C function."""
+    def number(self, seen: Any, namespace: Any = None) -> int:
+        """Of a code object or a C function; of code with its globals, or the name of its module."""
         if type(seen) is CodeType:
             return self.of_code(seen, namespace)
         return self.of_c(seen)
 
-    def of_code(self, code: CodeType, namespace: Optional[Dict[str, Any]] = None) -> int:
-        """Of a function in Python, which is being called now; with its globals if it is not yet."""
+    def of_code(self, code: CodeType, namespace: Any = None) -> int:
+        """Of a function in Python, which is being called now, unless more is told of it."""
         known = self._of_code.get(id(code))
         if known is None:
             module = _module_of(code) if namespace is None else _named(namespace)
@@ -126,7 +126,9 @@ def _module_of(code: CodeType) -> str:
     return "?"
 
 
-def _named(namespace: Dict[str, Any]) -> str:
+def _named(namespace: Any) -> str:
+    if type(namespace) is str:
+        return namespace
     return _string(dict.get(namespace, "__name__"))
 
 
@@ -143,7 +145,7 @@ def name_of_c(function: Any) -> Tuple[str, str]:
         return _string(function.__module__), name
     owner = bound if isinstance(bound, type) else type(bound)
     for base in _mro(owner):
-        if type(_dict(base).get(name)) in (Method, _ClassMethod):
+        if type(_dict(base).get(name)) in (Method, ClassMethod):
             owner = base
             break
     return _string(_module(owner)), f"{_qualname(owner)}.{name}"

@@ -13,7 +13,8 @@ import threading
 from types import BuiltinFunctionType, CodeType, FrameType
 from typing import Any, List, Optional, Tuple
 
-from . import hook, monitor
+from . import hook, marks, monitor
+from .functions import Functions
 from .names import BoundMethod, Method, Names
 
 try:
@@ -56,8 +57,10 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
             "set_profile call as_long release fetch restore this_thread enter_tracing "
             "leave_tracing hold bytes first is_runner bound bound_method descriptor none "
             "get_profile get_trace disable set_events tool no_events call_events target_events "
-            "new to_code to_code_then get_hook set_hook interpreter default makes_calls"
+            "restart "
+            "new to_code to_code_then get_hook set_hook interpreter default"
         ).split()
+        + [f"mark_{number}" for number in range(marks.N_FIELDS)]
     ]
 
 
@@ -115,12 +118,14 @@ class _Outside:
 class _Library:
     """The library, told about this interpreter."""
 
-    def __init__(self, path: str, names: Names, way: Tuple[int, int], tool: List[Any]) -> None:
+    def __init__(
+        self, path: str, names: Names, way: Tuple[int, int], tool: List[Any], marking: List[Any]
+    ) -> None:
         library = ctypes.PyDLL(path)
         kinds = [BuiltinFunctionType, BoundMethod, Method]
         # Whose addresses the library has.
         told = [names.number, _Outside().is_runner, *kinds, None, _getprofile, _gettrace, *tool]
-        self._held = [*told, hook.makes_calls]
+        self._held = told
         addresses = [
             _address(name)
             for name in (
@@ -137,10 +142,11 @@ class _Library:
             )
         ]
         new = _word(id(_new) + _DEFINITION)
-        hooking = [*hook.addresses(), id(hook.makes_calls)]
-        self._api = _Api(*addresses, *map(id, told), new, *way, *hooking)
+        hooking = hook.addresses()
+        self._api = _Api(*addresses, *map(id, told), new, *way, *hooking, *marking)
         library.tracer_enter.argtypes = [ctypes.c_size_t]
-        for name in ("begin enter install remove unhook hook_thread").split():
+        library.tracer_learn.argtypes = [ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t]
+        for name in ("begin enter install remove unhook hook_thread mark_calls").split():
             getattr(library, "tracer_" + name).restype = None
         library.tracer_begin(ctypes.byref(self._api))
         self.enter = library.tracer_enter
@@ -149,9 +155,15 @@ class _Library:
         self.hook = library.tracer_hook
         self.unhook = library.tracer_unhook
         self.hook_thread = library.tracer_hook_thread
+        self.mark_calls = library.tracer_mark_calls
+        self.can_mark = bool(library.tracer_has_stubs())
         self.can_hook = hooking[0] is not None
         self._library = library
         self.arm, self.numbers = self.callback("tracer_arm"), self.callback("tracer_numbers")
+
+    def learn(self, functions: List[Any], names: List[str]) -> bool:
+        """Whether there was room for all."""
+        return bool(self._library.tracer_learn(functions, names, len(functions)))
 
     def callback(self, name: str) -> Any:
         """One of its functions as an object that Python can call."""
@@ -191,15 +203,15 @@ class NativeProfile:
 
 
 class NativeHook:
-    """An evaluation hook, with a profile function where it is needed: on 3.11."""
+    """An evaluation hook for functions in Python, and marks of those in C: on 3.11."""
 
     ends_by_itself = True
 
-    def __init__(self, library: _Library, otherwise: NativeProfile) -> None:
+    def __init__(self, library: _Library, otherwise: NativeProfile, prepared: "_Prepared") -> None:
         self._library = library
         self._otherwise = otherwise
         self._is_used = False
-        self.numbers = library.numbers
+        self.numbers = prepared.mark_calls(library)
 
     def arm(self, code: Optional[CodeType]) -> None:
         """Waits for a call of ``code``; for none, if there is no telling."""
@@ -271,31 +283,118 @@ class NativeMonitor:
         """Stops when the numbers are taken, or by itself."""
 
 
-def _tool() -> Optional[List[Any]]:
+class NativeMarks:
+    """Nothing is told of calls; what has run is read from marks when a test has returned."""
+
+    ends_by_itself = True
+
+    def __init__(self, library: _Library, tool: int, prepared: "_Prepared") -> None:
+        self.arm, self.numbers = library.arm, prepared.mark_calls(library)
+        events = _monitoring.events
+        begins = library.callback("tracer_mark_start")
+        ends = library.callback("tracer_mark_return")
+        for event, callback in (
+            (events.PY_START, begins),
+            (events.PY_RESUME, begins),
+            (events.PY_THROW, library.callback("tracer_mark_throw")),
+            (events.PY_RETURN, ends),
+            (events.PY_UNWIND, ends),
+        ):
+            _monitoring.register_callback(tool, event, callback)
+        everywhere = events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
+        _monitoring.set_events(tool, everywhere)
+
+    def disarm(self) -> None:
+        """Stops when the numbers are taken, or by itself."""
+
+
+class _Prepared:
+    """What holds for all runs that are forked from here."""
+
+    def __init__(self, functions: Functions, shortcuts: int) -> None:
+        self._functions = functions
+        self._shortcuts = shortcuts
+
+    def mark_calls(self, library: _Library) -> Any:
+        """From now on functions in C leave marks; gives what takes the numbers after a test."""
+        marks.hide_shortcuts(self._shortcuts)
+        library.mark_calls()
+
+        def numbers() -> bytes:
+            taken: bytes = library.numbers()
+            functions, names = self._functions.news()
+            if functions:
+                library.learn(functions, names)
+            return taken
+
+        return numbers
+
+
+_prepared: List[_Prepared] = []
+
+
+def prepare() -> None:
+    """Before runs are forked: what takes time, and changes nothing."""
+    path = _path()
+    if _prepared or path is None or not marks.are_possible():
+        return
+    try:
+        library = _Library(path, Names(), (0, 0), [None] * 7, marks.fields(None))
+    except (OSError, AttributeError):
+        return
+    shortcuts, functions = marks.shortcuts(), Functions()
+    if shortcuts is not None and library.can_mark and library.learn(*functions.look()):
+        _prepared.append(_Prepared(functions, shortcuts))
+
+
+def _path() -> Optional[str]:
+    """Of the library, if it is there and this interpreter is as it expects."""
+    path = os.path.join(os.path.dirname(__file__), LIBRARY)
+    return path if os.path.isfile(path) and _is_as_expected() else None
+
+
+def _tool(may_mark: bool) -> Optional[List[Any]]:
     """What the library must know of ``sys.monitoring``; None if there is no place for us."""
     tool = monitor.tool_id()
     if tool is None:
         return None
     events = _monitoring.events
-    masks = [0, events.CALL, events.CALL | events.PY_RETURN]
-    return [_monitoring.DISABLE, _monitoring.set_local_events, tool, *masks]
+    of_test = events.PY_RETURN if may_mark else events.CALL | events.PY_RETURN
+    masks = [0, events.CALL, of_test]
+    set_local = _monitoring.set_local_events
+    return [_monitoring.DISABLE, set_local, tool, *masks, _monitoring.restart_events]
 
 
 def begin(names: Names) -> Any:
     """None if there is no library, or if this interpreter is not as it expects."""
-    path = os.path.join(os.path.dirname(__file__), LIBRARY)
-    if not os.path.isfile(path) or not _is_as_expected():
+    return _begin(names, _prepared[0]) if _prepared else told(names)
+
+
+def told(names: Names) -> Any:
+    """The same without marks: the library is told of calls."""
+    return _begin(names, None)
+
+
+def _begin(names: Names, prepared: Optional[_Prepared]) -> Any:
+    path = _path()
+    if path is None:
         return None
     is_profile = _monitoring is None
     way = _to_code() if is_profile else (0, 0)
-    tool: Optional[List[Any]] = [None] * 6 if is_profile else _tool()
+    tool: Optional[List[Any]] = [None] * 7 if is_profile else _tool(prepared is not None)
     if way is None or tool is None:
         return None
+    marking = marks.fields(tool[2]) if prepared else [None] * marks.N_FIELDS
     try:
-        library = _Library(path, names, way, tool)
+        library = _Library(path, names, way, tool, marking)
     except (OSError, AttributeError):
         return None
-    if not is_profile:
+    if is_profile:
+        means = NativeProfile(library)
+        return NativeHook(library, means, prepared) if library.can_hook and prepared else means
+    if prepared is None:
         return NativeMonitor(library, tool[2])
-    means = NativeProfile(library)
-    return NativeHook(library, means) if library.can_hook else means
+    if marking[marks.CURRENT] is None:
+        _monitoring.free_tool_id(tool[2])
+        return told(names)
+    return NativeMarks(library, tool[2], prepared)

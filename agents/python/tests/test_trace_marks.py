@@ -1,0 +1,142 @@
+"""What reading marks instead of being told of calls could get wrong, and no means may."""
+
+import sys
+import unittest
+
+from test_trace import TraceCase
+
+
+class Marks(TraceCase):
+    def test_a_test_that_another_test_called_before_is_told_like_any_other(self):
+        self.write(
+            test_a="""
+            import os
+            def test_a(): test_b()
+            def test_b(): helper()
+            def helper(): os.getppid()
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                calls = {"test_a:test_b", "test_a:helper", "posix:getppid"}
+                self.assertEqual(found["test_a"], calls | {"test_a:test_a"})
+                self.assertEqual(found["test_b"], calls)
+
+    def test_what_c_code_calls_is_not_told_unless_the_code_of_the_test_names_it(self):
+        self.write(
+            shop="import functools\nletters = functools.partial(map, ord)",
+            test_a="import shop\ndef test_a(): assert [*shop.letters('ab')]",
+        )
+        for means in self.means:
+            with self.subTest(means=means):
+                self.assertEqual(self.names(means)["test_a"], {"test_a:test_a"})
+
+    def test_a_function_is_told_whatever_name_it_is_called_by(self):
+        self.write(
+            test_a="""
+            import os, time
+            from os import getppid as parent
+            class Parents:
+                _ask = os.getppid
+                def __init__(self): self._getcwd = os.getcwd
+                def ask(self): return self._ask(), self._getcwd()
+            def test_global(): parent()
+            def test_class(): Parents().ask()
+            def test_default(call=os.getpgrp): getattr(os, "getpgrp")
+            def test_string(): getattr(os, "getppid")()
+            def test_local():
+                getppid = os.getppid
+                getppid()
+            def test_other_global(): time.monotonic()
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                for test in ("test_global", "test_class", "test_string", "test_local"):
+                    self.assertIn("posix:getppid", found[test])
+                self.assertIn("posix:getcwd", found["test_class"])
+                self.assertNotIn("posix:getpgrp", found["test_default"])
+                self.assertIn("time:monotonic", found["test_other_global"])
+
+    def test_functions_of_a_library_that_a_test_imports_are_told_of_the_next(self):
+        self.write(
+            test_a="""
+            def test_imports(): import cmath
+            def test_calls():
+                import cmath
+                cmath.sqrt(4)
+            """
+        )
+        for means in self.means:
+            with self.subTest(means=means):
+                self.assertIn("cmath:sqrt", self.names(means)["test_calls"])
+
+    def test_exceptions_and_what_they_pass_are_told(self):
+        self.write(
+            test_a="""
+            import os, pytest
+            def fails(): raise ValueError(os.getppid())
+            def catches():
+                try: fails()
+                except ValueError: os.getpgrp()
+            def test_a(): catches()
+            def test_b():
+                with pytest.raises(ValueError): fails()
+                catches()
+            def test_c(): catches(); fails()
+            def test_d(): pass
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                calls = {"test_a:fails", "test_a:catches", "posix:getppid", "posix:getpgrp"}
+                self.assertEqual(found["test_a"], calls | {"test_a:test_a"})
+                self.assertLessEqual(calls, found["test_b"])
+                self.assertEqual(found["test_c"], calls | {"test_a:test_c"})
+                self.assertEqual(found["test_d"], {"test_a:test_d"})
+
+    @unittest.skipUnless(hasattr(sys, "monitoring"), "there is nothing to monitor with")
+    def test_tools_of_a_test_are_told_everything_and_disturb_nothing(self):
+        self.write(
+            test_a="""
+            import os, sys
+            M, TOOL = sys.monitoring, 2
+            SEEN = []
+            def helper(): os.getppid()
+            def test_before(): helper()
+            def test_tool():
+                M.use_tool_id(TOOL, "mine")
+                M.register_callback(TOOL, M.events.PY_START, lambda code, at: SEEN.append(code))
+                M.set_events(TOOL, M.events.PY_START)
+                helper()
+                assert helper.__code__ in SEEN
+            def test_still_on():
+                SEEN.clear()
+                helper()
+                assert helper.__code__ in SEEN
+                M.restart_events()
+            def test_off():
+                M.set_events(TOOL, 0)
+                M.free_tool_id(TOOL)
+                SEEN.clear()
+                helper()
+                assert not SEEN
+            def test_after(): helper()
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                self.assertEqual(self.engine().whole(trace=means).outcomes, ["passed"] * 5)
+                for test, told in found.items():
+                    self.assertLessEqual({"test_a:helper", f"test_a:{test}"}, told)
+                self.assertEqual(
+                    found["test_after"], {"test_a:helper", "test_a:test_after", "posix:getppid"}
+                )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+"""Which functions in C are there, and which names do they go by?
+
+Those of all types and of all modules, as the interpreter has them: nothing is asked of an object
+that could answer by code of the tested program. A function goes by its own name, with an underline
+before it, and by every name under which a class or a module has it.
+"""
+
+import sys
+from types import BuiltinFunctionType, ModuleType
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
+
+from .names import BoundMethod, ClassMethod, Method
+
+_subclasses: Any = type.__dict__["__subclasses__"]
+_dict = type.__dict__["__dict__"].__get__
+_namespace = vars(ModuleType)["__dict__"].__get__
+_function = staticmethod.__dict__["__func__"].__get__
+_intern = sys.intern
+
+
+Found = Tuple[List[Any], List[str]]
+"""A function and a name, again and again. Not kept: the collector would look through it."""
+
+
+class Functions:
+    """Looks for them, and knows where it has looked."""
+
+    def __init__(self) -> None:
+        self._modules: Dict[str, None] = {}
+        self._n_modules = 0
+
+    def look(self) -> Found:
+        """All that there are now."""
+        found: Found = [], []
+        for each in _types():
+            _add(_of_type(each), found)
+        self._look_into(list(sys.modules), found)
+        return found
+
+    def news(self) -> Found:
+        """Those of modules that were imported since, and of the types in them."""
+        found: Found = [], []
+        if len(sys.modules) != self._n_modules:
+            names = [name for name in list(sys.modules) if name not in self._modules]
+            self._look_into(names, found)
+        return found
+
+    def _look_into(self, names: List[str], found: Found) -> None:
+        self._modules.update(dict.fromkeys(names))
+        self._n_modules = len(sys.modules)
+        for name in names:
+            module = sys.modules.get(name)
+            # By type: a proxy says that it is what it stands for.
+            if not issubclass(type(module), ModuleType):
+                continue
+            values = list(_namespace(module).items())
+            _add(((key, each) for key, each in values if _is_bound(each)), found)
+            for _, each in values:
+                if issubclass(type(each), type):
+                    _add(_of_type(each), found)
+
+
+def _add(some: Iterable[Tuple[str, Any]], found: Found) -> None:
+    functions, names = found
+    for key, function in some:
+        name = function.__name__
+        for each in {key, name, "_" + name}:
+            if type(each) is str:
+                functions.append(function)
+                names.append(_intern(each))
+
+
+def _is_bound(value: Any) -> bool:
+    return type(value) is BuiltinFunctionType or type(value) is BoundMethod
+
+
+def _of_type(kind: type) -> Iterator[Tuple[str, Any]]:
+    for name, value in list(_dict(kind).items()):
+        if type(value) is staticmethod:
+            value = _function(value)
+        if type(value) is ClassMethod:
+            yield name, value.__get__(None, kind)
+        elif type(value) is Method or _is_bound(value):
+            yield name, value
+
+
+def _types() -> Iterable[type]:
+    found: Dict[type, None] = {object: None}
+    left: List[type] = [object]
+    while left:
+        news = [each for each in _subclasses(left.pop()) if each not in found]
+        found.update(dict.fromkeys(news))
+        left += news
+    return found

@@ -1,0 +1,166 @@
+"""Can this interpreter be read instead of asked? (3.11 to 3.13)
+
+The library can tell from marks which functions a test has called, without being told of the calls
+(``crates/pytest/native/marks.rs`` and ``calls.rs`` say how). The places it must read and write are
+documented nowhere: so all of them are looked up here, by changing what we know and seeing the place
+change. If one thing is not as expected there are no marks, and the library is told of calls.
+"""
+
+import dis
+import struct
+import sys
+from types import BuiltinFunctionType, CodeType
+from typing import Any, List, NamedTuple, Optional
+
+try:
+    import ctypes
+
+    _python: Any = ctypes.pythonapi
+except (ImportError, AttributeError):
+    _python = None
+
+_monitoring: Any = getattr(sys, "monitoring", None)
+
+_NOWHERE = (1 << 64) - 1
+
+
+class _Places(NamedTuple):
+    """Of the number of changes: in the interpreter, in a thread, in code; and how it grows."""
+
+    in_interpreter: int
+    in_thread: Optional[int]
+    in_code: int
+    step: int
+
+
+_PLACES = {(3, 12): _Places(48, None, 160, 1), (3, 13): _Places(0, 24, 168, 256)}
+_HOOKED = (3, 11)
+"""Where a hook sees the functions in Python, and only those in C leave marks."""
+_VARIABLES = 96
+_VECTORCALL_OFFSET, _VECTORCALL = 56, 48
+_LONGEST = 1 << 20
+
+_FUNCTIONS = (
+    "PyList_GetItem",
+    "PyDict_GetItem",
+    "PyCode_GetCode",
+    "_PyObject_MakeTpCall",
+)
+_GLOBALS = "PyEval_GetGlobals"
+_THREADS = ("PyInterpreterState_Get", "PyInterpreterState_ThreadHead", "PyThreadState_Next")
+_UNSEEN = (("__exit__", "BEFORE_WITH"), ("__build_class__", "LOAD_BUILD_CLASS"))
+_ATTRIBUTES = (
+    (("LOAD_ATTR", 1), ("LOAD_SUPER_ATTR", 2))
+    if sys.version_info >= (3, 12)
+    else (("LOAD_ATTR", 0), ("LOAD_METHOD", 0))
+)
+_VALUES = (("LOAD_GLOBAL", 1), ("LOAD_NAME", 0))
+_NAME = sys.intern("__name__")
+_names = [sys.intern(name) for name, _ in _UNSEEN]
+
+_SHORTCUTS = (isinstance, len, list.append)
+"""For which the interpreter has instructions of their own, in the order in which it keeps them."""
+
+CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 1
+"""Among the fields: where the number of changes stands."""
+N_FIELDS = CURRENT + 9
+
+
+def _word(address: int) -> int:
+    return int(ctypes.c_size_t.from_address(address).value)
+
+
+def _address(name: str) -> int:
+    return ctypes.cast(getattr(_python, name), ctypes.c_void_p).value or 0
+
+
+def _state(name: str) -> int:
+    return ctypes.PYFUNCTYPE(ctypes.c_void_p)((name, _python))() or 0
+
+
+def are_possible() -> bool:
+    """As far as can be told without changing anything."""
+    known = [name for _, name in _UNSEEN] + [name for name, _ in (*_ATTRIBUTES, *_VALUES)]
+    needed = (*_FUNCTIONS, _GLOBALS, *_THREADS)
+    return (
+        sys.version_info[:2] in (_HOOKED, *_PLACES)
+        and sys.version_info.releaselevel == "final"
+        and all(name in dis.opmap for name in known)
+        and all(hasattr(_python, each) for each in needed)
+        and _word(id(BuiltinFunctionType) + _VECTORCALL_OFFSET) == _VECTORCALL
+        and _has_words(_sample.__code__)
+        and shortcuts() is not None
+    )
+
+
+def _sample(first: Any, *, second: Any = "third") -> Any:
+    with first:
+        return len("constant"), second
+
+
+def _has_words(code: CodeType) -> bool:
+    """Whether constants, names and variables of code are where the library looks."""
+    found = [_word(id(code) + at) for at in (24, 32)]
+    variables = ctypes.cast(_word(id(code) + _VARIABLES), ctypes.py_object).value
+    return found == [id(code.co_consts), id(code.co_names)] and variables == code.co_varnames
+
+
+def shortcuts() -> Optional[int]:
+    """Where the interpreter keeps the functions that it calls by instructions of their own."""
+    begin = _state("PyInterpreterState_Get")
+    with open("/proc/self/maps") as file:
+        ranges = [line.split()[0].split("-") for line in file]
+    ends = [int(end, 16) for at, end in ranges if int(at, 16) <= begin < int(end, 16)]
+    if not ends:
+        return None
+    memory = ctypes.string_at(begin, min(ends[0] - begin, _LONGEST))
+    wanted = struct.pack("<3Q", *map(id, _SHORTCUTS))
+    at = memory.find(wanted)
+    return None if at < 0 or memory.find(wanted, at + 1) >= 0 else begin + at
+
+
+def hide_shortcuts(at: int) -> None:
+    """Has the interpreter call them like any function."""
+    for number in range(len(_SHORTCUTS)):
+        ctypes.c_size_t.from_address(at + 8 * number).value = id(None)
+
+
+def fields(tool: Any) -> List[Any]:
+    """What the library must know, in its order; nothing if there are no marks."""
+    places = None if tool is None else _found(tool)
+    calls = [*map(_address, _FUNCTIONS)]
+    for name, (_, instruction) in zip(_names, _UNSEEN):
+        calls += [id(name), dis.opmap[instruction]]
+    for instruction, shift in (*_ATTRIBUTES, *_VALUES):
+        calls += [dis.opmap[instruction], shift]
+    calls.append(dis.EXTENDED_ARG)
+    where: List[Any] = [None] * 4
+    if places is not None:
+        where[0] = _state("PyInterpreterState_Get") + places.in_interpreter
+        in_thread = _NOWHERE if places.in_thread is None else places.in_thread
+        where[1:] = [in_thread, places.step, places.in_code]
+    return [*calls, *where, _address(_GLOBALS), id(_NAME), *map(_address, _THREADS)]
+
+
+def _found(tool: int) -> Optional[_Places]:
+    """The places, if the number of changes is there after each of some."""
+    places = _PLACES[sys.version_info[:2]]
+    interpreter = _state("PyInterpreterState_Get") + places.in_interpreter
+    thread, code = _state("PyThreadState_Get"), id(_change.__code__) + places.in_code
+    events = _monitoring.events
+    seen: List[int] = []
+    for each in (events.PY_THROW, events.PY_UNWIND, events.PY_THROW, 0):
+        _monitoring.set_events(tool, each)
+        _change()
+        numbers = {_word(interpreter), _word(code)}
+        if places.in_thread is not None:
+            numbers.add(_word(thread + places.in_thread) & -places.step)
+        if len(numbers) != 1:
+            return None
+        seen += numbers
+    steps = [after - before for before, after in zip(seen, seen[1:])]
+    return places if steps == [places.step] * len(steps) else None
+
+
+def _change() -> None:
+    """Run, so that it is brought up to date."""

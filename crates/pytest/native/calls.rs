@@ -1,0 +1,464 @@
+//! Which functions in C were called, without being told of every call?
+//!
+//! A function in C is called through a pointer in its definition (`PyMethodDef`), whoever calls it.
+//! That pointer is made to lead to a stub of ours, which sets a byte and jumps on to the function:
+//! two instructions that touch no register, so that they fit before any function. What a test has
+//! called stands in the bytes when it has returned.
+//!
+//! The bytes also know what C code has called, as `map(len, …)` does; a profile function is told
+//! only what code in Python calls. So a function counts if code that ran in the test may have
+//! called it: the code has a name that the function goes by, as an attribute, a variable or a
+//! string; or a global variable that it uses holds it; or a statement calls it unseen (`with` does
+//! `__exit__`, `class` does `__build_class__`).
+//!
+//! The makers of types (`__new__`) share one definition, which the interpreter compares with its
+//! own. They are given no stub but a way to be called (vectorcall), which does what the interpreter
+//! does with an object that has none.
+//!
+//! What must hold, besides what the head of `tracer.rs` says: functions and names that were told
+//! are held here, so that their addresses stay their own. A stub changes nothing that anybody reads but the interpreter itself, and
+//! code compiled by Cython, which then takes a function for overridden, and calls it all the same.
+
+use core::ffi::c_int;
+use core::ptr::null_mut;
+
+use super::store::{Map, Row};
+use super::{NONE, Object, word};
+
+/// So many functions can be watched.
+const N_STUBS: usize = 1 << 14;
+
+static mut CALLED: [u8; N_STUBS] = [0; N_STUBS];
+static mut FUNCTIONS: [usize; N_STUBS] = [0; N_STUBS];
+
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".pushsection .text",
+    ".p2align 4",
+    "unflake_stubs:",
+    ".set unflake_stub, 0",
+    ".rept {n}",
+    "movb $1, ({called} + unflake_stub)(%rip)",
+    "jmp *({functions} + 8 * unflake_stub)(%rip)",
+    ".p2align 4",
+    ".set unflake_stub, unflake_stub + 1",
+    ".endr",
+    ".popsection",
+    n = const N_STUBS,
+    called = sym CALLED,
+    functions = sym FUNCTIONS,
+    options(att_syntax)
+);
+
+#[cfg(target_arch = "x86_64")]
+unsafe extern "C" {
+    #[link_name = "unflake_stubs"]
+    static STUBS: u8;
+}
+
+unsafe extern "C" {
+    fn mprotect(at: usize, length: usize, may: c_int) -> c_int;
+}
+
+const STUB: usize = 16;
+const PAGE: usize = 4096;
+const READ_AND_WRITE: c_int = 3;
+
+// Where in a definition its function stands, and in an object how it is called.
+const FUNCTION: usize = 8;
+const VECTORCALL: usize = 48;
+/// Says that the place before the first argument may be written to.
+const OFFSET_FLAG: usize = 1 << 63;
+
+// Where in a tuple, and in bytes, what stands.
+const LENGTH: usize = 16;
+const ITEMS: usize = 24;
+const BYTES: usize = 32;
+/// Where in a code its constants and its variables are, and its names; the agent has looked.
+const WORDS: [usize; 2] = [24, 96];
+const NAMES: usize = 32;
+
+/// What the agent says about the interpreter, for this.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Api {
+    list_item: Option<unsafe extern "C" fn(Object, isize) -> Object>,
+    pub dict_item: Option<unsafe extern "C" fn(Object, Object) -> Object>,
+    code_bytes: Option<unsafe extern "C" fn(Object) -> Object>,
+    make_call: Option<unsafe extern "C" fn(Object, Object, *const Object, isize, Object) -> Object>,
+    /// Names, and the instructions that call functions of these names unseen.
+    unseen: [[usize; 2]; 2],
+    /// Instructions that use an attribute, and a global variable, and how far the number of its
+    /// name is shifted.
+    attributes: [[usize; 2]; 2],
+    globals: [[usize; 2]; 2],
+    /// The one that says that the next has more to its number.
+    extends: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Function {
+    /// By which it gets its number.
+    shown: Object,
+    number: u32,
+    /// The last of its names; they are chained.
+    name: u32,
+    /// In which test last a code ran that has it in a global variable.
+    test: u32,
+}
+
+/// That a function goes by a name.
+#[derive(Clone, Copy)]
+struct Alias {
+    name: u32,
+    before: u32,
+}
+
+/// All functions in C, and what code may call.
+pub struct Calls {
+    functions: Row<Function>,
+    by_definition: Map,
+    aliases: Row<Alias>,
+    names: Map,
+    /// By name: in which test last a code ran that has it.
+    tests: Row<u32>,
+    /// What codes may call, one after another: names, and functions behind them.
+    mentions: Row<u32>,
+    called: Row<u32>,
+    are_patched: bool,
+}
+
+/// As many names as can be told from functions in `mentions`.
+const FUNCTION_AFTER: u32 = 1 << 31;
+
+impl Calls {
+    pub fn new() -> Self {
+        Self {
+            functions: Row::new(),
+            by_definition: Map::new(),
+            aliases: Row::new(),
+            names: Map::new(),
+            tests: Row::new(),
+            mentions: Row::new(),
+            called: Row::new(),
+            are_patched: false,
+        }
+    }
+
+    /// Learns lists of functions and names that they go by; whether there is room for all.
+    ///
+    /// # Safety
+    ///
+    /// They are lists of `n` functions in C and interned strings.
+    pub unsafe fn learn(&mut self, lists: [Object; 2], n: isize, api: &super::Api) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(item) = api.calls.list_item else { return false };
+            for at in 0..n {
+                if !self.learn_one(item(lists[0], at), item(lists[1], at) as usize, api) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// # Safety
+    ///
+    /// As above, of one.
+    unsafe fn learn_one(&mut self, shown: Object, name: usize, api: &super::Api) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            let key = key_of(shown, api);
+            let at = match self.by_definition.get(key) {
+                Some(at) => at,
+                None if self.functions.len() == N_STUBS => return false,
+                None => {
+                    let at = self.functions.len();
+                    (api.hold)(shown);
+                    self.functions.push(Function { shown, number: NONE, name: NONE, test: 0 });
+                    self.by_definition.insert(key, at);
+                    if self.are_patched {
+                        patch(shown, at, api);
+                    }
+                    at
+                }
+            };
+            let name = self.name(name, api);
+            self.call_by(at, name);
+        }
+        true
+    }
+
+    /// # Safety
+    ///
+    /// It is a string.
+    unsafe fn name(&mut self, address: usize, api: &super::Api) -> u32 {
+        if let Some(known) = self.names.get(address) {
+            return known as u32;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { (api.hold)(address as Object) };
+        let name = self.tests.len();
+        self.names.insert(address, name);
+        self.tests.push(0);
+        name as u32
+    }
+
+    fn call_by(&mut self, at: usize, name: u32) {
+        // SAFETY: these are numbers that were given.
+        unsafe {
+            let last = self.functions.get(at).name;
+            let mut alias = last;
+            while alias != NONE {
+                let known = *self.aliases.get(alias as usize);
+                if known.name == name {
+                    return;
+                }
+                alias = known.before;
+            }
+            self.functions.get(at).name = self.aliases.len() as u32;
+            self.aliases.push(Alias { name, before: last });
+        }
+    }
+
+    /// From now on calls leave a mark.
+    ///
+    /// # Safety
+    ///
+    /// What was told of the functions is true.
+    pub unsafe fn begin(&mut self, api: &super::Api) {
+        for at in 0..self.functions.len() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.functions.get(at).number = NONE;
+                if !self.are_patched {
+                    patch(self.functions.get(at).shown, at, api);
+                }
+            }
+        }
+        self.are_patched = true;
+    }
+
+    /// What a code may call: from where to where in `mentions`.
+    ///
+    /// # Safety
+    ///
+    /// These are a code object and its globals.
+    pub unsafe fn mentions(&mut self, code: Object, globals: Object, api: &super::Api) -> [u32; 2] {
+        let begin = self.mentions.len() as u32;
+        // SAFETY: the caller's promise; the bytes are ours until they are released.
+        unsafe {
+            for at in WORDS {
+                let words = word(code, at) as Object;
+                for each in 0..word(words, LENGTH) {
+                    self.mention(word(words, ITEMS + 8 * each));
+                }
+            }
+            let Some(code_bytes) = api.calls.code_bytes else { return [begin; 2] };
+            let bytes = code_bytes(code);
+            if !bytes.is_null() {
+                let names = word(code, NAMES) as Object;
+                self.mention_used(bytes, names, globals, api);
+                (api.release)(bytes);
+            }
+        }
+        [begin, self.mentions.len() as u32]
+    }
+
+    fn mention(&mut self, name: usize) {
+        if let Some(name) = self.names.get(name) {
+            self.mentions.push(name as u32);
+        }
+    }
+
+    /// What instructions use: names of attributes, what global variables hold, and what statements
+    /// call unseen.
+    ///
+    /// # Safety
+    ///
+    /// These are the instructions of a code, its names and its globals.
+    unsafe fn mention_used(
+        &mut self,
+        bytes: Object,
+        names: Object,
+        globals: Object,
+        api: &super::Api,
+    ) {
+        let mut high = 0;
+        // SAFETY: the caller's promise; an instruction names what is there.
+        unsafe {
+            for at in (0..word(bytes, LENGTH)).step_by(2) {
+                let [instruction, low] = *bytes.byte_add(BYTES + at).cast::<[u8; 2]>();
+                let (instruction, argument) = (usize::from(instruction), high | usize::from(low));
+                high = if instruction == api.calls.extends { argument << 8 } else { 0 };
+                let name = |shift: usize| word(names, ITEMS + 8 * (argument >> shift));
+                for [attribute, shift] in api.calls.attributes {
+                    if instruction == attribute {
+                        self.mention(name(shift));
+                    }
+                }
+                for [global, shift] in api.calls.globals {
+                    if instruction == global {
+                        self.mention_global(globals, name(shift) as Object, api);
+                    }
+                }
+                for [name, statement] in api.calls.unseen {
+                    if instruction == statement {
+                        self.mention(name);
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As above.
+    unsafe fn mention_global(&mut self, globals: Object, name: Object, api: &super::Api) {
+        // SAFETY: as above.
+        unsafe {
+            let Some(item) = api.calls.dict_item else { return };
+            let value = item(globals, name);
+            if value.is_null() {
+                self.mention(name as usize);
+            } else if super::is_bound(value, api)
+                && let Some(at) = self.by_definition.get(super::definition_of(value, api))
+            {
+                self.mentions.push(FUNCTION_AFTER | at as u32);
+            }
+        }
+    }
+
+    /// A code has run in this test.
+    pub fn ran(&mut self, [begin, end]: [u32; 2], test: u32) {
+        for at in begin..end {
+            // SAFETY: these are numbers that were given.
+            unsafe {
+                let mention = *self.mentions.get(at as usize);
+                if mention & FUNCTION_AFTER == 0 {
+                    *self.tests.get(mention as usize) = test;
+                } else {
+                    self.functions.get((mention & !FUNCTION_AFTER) as usize).test = test;
+                }
+            }
+        }
+    }
+
+    /// Forgets what was called until now.
+    pub fn forget(&self) {
+        // SAFETY: a byte is written by one instruction, whoever does.
+        unsafe { core::ptr::write_bytes((&raw mut CALLED).cast::<u8>(), 0, self.functions.len()) };
+    }
+
+    /// Remembers what was called until now.
+    pub fn take(&mut self) {
+        self.called.clear();
+        let called = (&raw mut CALLED).cast::<u64>();
+        for at in 0..self.functions.len().div_ceil(8) {
+            // SAFETY: as above; there are a multiple of eight bytes.
+            let mut eight = unsafe { *called.add(at) };
+            while eight != 0 {
+                let byte = eight.trailing_zeros() / 8;
+                eight &= !(0xFF << (8 * byte));
+                self.called.push((8 * at) as u32 + byte);
+            }
+        }
+    }
+
+    /// One of those that code which ran in this test may have called, and its number; the last
+    /// first.
+    pub fn pop(&mut self, test: u32) -> Option<(usize, Object, u32)> {
+        while let Some(at) = self.called.pop() {
+            // SAFETY: it is the number of a function.
+            let function = unsafe { *self.functions.get(at as usize) };
+            if function.test == test || self.is_mentioned(function, test) {
+                return Some((at as usize, function.shown, function.number));
+            }
+        }
+        None
+    }
+
+    fn is_mentioned(&self, function: Function, test: u32) -> bool {
+        let mut alias = function.name;
+        while alias != NONE {
+            // SAFETY: these are numbers that were given.
+            unsafe {
+                let known = *self.aliases.get(alias as usize);
+                if *self.tests.get(known.name as usize) == test {
+                    return true;
+                }
+                alias = known.before;
+            }
+        }
+        false
+    }
+
+    pub fn set_number(&mut self, at: usize, number: u32) {
+        // SAFETY: it is the number of a function.
+        unsafe { self.functions.get(at).number = number };
+    }
+}
+
+/// What a function is known by.
+///
+/// # Safety
+///
+/// It is a function in C.
+unsafe fn key_of(function: Object, api: &super::Api) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if super::is_bound(function, api) {
+            super::definition_of(function, api)
+        } else {
+            word(function, super::DESCRIBED)
+        }
+    }
+}
+
+/// Has calls of a function leave a mark, unless its definition cannot be written to.
+///
+/// # Safety
+///
+/// As above, and it has no stub yet.
+unsafe fn patch(function: Object, at: usize, api: &super::Api) {
+    // SAFETY: the caller's promise. A page of definitions is data; it may have been made read-only
+    // after the library was loaded, and is ours in this process.
+    unsafe {
+        let is_maker =
+            super::is_bound(function, api) && word(function, super::DEFINITION) == api.new;
+        if is_maker {
+            let place = function.byte_add(VECTORCALL).cast::<usize>();
+            if *place == 0 {
+                *place = make as *const () as usize;
+            }
+            return;
+        }
+        let place = (key_of(function, api) + FUNCTION) as *mut usize;
+        if mprotect(place as usize & !(PAGE - 1), PAGE, READ_AND_WRITE) == 0 {
+            *(&raw mut FUNCTIONS).cast::<usize>().add(at) = *place;
+            #[cfg(target_arch = "x86_64")]
+            place.write((&raw const STUBS) as usize + STUB * at);
+        }
+    }
+}
+
+/// The maker of a type is called.
+unsafe extern "C" fn make(maker: Object, args: *const Object, n: usize, named: Object) -> Object {
+    // SAFETY: the interpreter calls as it does any object, with its lock held.
+    unsafe {
+        let api = super::state().api;
+        if let Some(at) = super::calls().by_definition.get(word(maker, super::BOUND_TO)) {
+            *(&raw mut CALLED).cast::<u8>().add(at) = 1;
+        }
+        let Some(make_call) = api.calls.make_call else { return null_mut() };
+        let n = (n & !OFFSET_FLAG).cast_signed();
+        make_call((api.this_thread)(), maker, args, n, named)
+    }
+}
+
+/// Whether there are stubs for this processor.
+#[unsafe(no_mangle)]
+pub extern "C" fn tracer_has_stubs() -> c_int {
+    c_int::from(cfg!(target_arch = "x86_64"))
+}

@@ -1,0 +1,377 @@
+//! Which functions in Python ran, without being told of each? (3.12 and newer)
+//!
+//! From 3.12 on the interpreter numbers the changes of what is monitored, and code brings itself up
+//! to date, with the number, when it is run. So the number is changed when a test begins, and the
+//! code that ran in it is known by that number when it returns. Nothing else has changed, so for
+//! code that runs first in a test there is little to do; between tests the old number is back, so
+//! for the runner there is nothing. Which code objects there are is told by `sys.monitoring`, once
+//! of each, when it runs first.
+//!
+//! The numbers we use are far above the interpreter's own, so that no code is up to date by chance.
+//! If somebody changes what is monitored in a test, it stays at the number that follows; what runs
+//! then, above the test, counts as called in it.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::store::{Map, Row};
+use super::{NONE, NOWHERE, Object, aside, ask, calls, state, word};
+
+/// What the agent says about the interpreter, for this.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Api {
+    /// The number of the last change; null if there are no marks.
+    current: *mut usize,
+    /// Where in the state of a thread it stands also.
+    in_thread: usize,
+    step: usize,
+    /// Where in a code it stands.
+    in_code: usize,
+    /// The globals of the function that runs, and what names their module.
+    globals: Option<unsafe extern "C" fn() -> Object>,
+    name: Object,
+    interpreter: Option<unsafe extern "C" fn() -> Object>,
+    first_thread: Option<unsafe extern "C" fn(Object) -> Object>,
+    next_thread: Option<unsafe extern "C" fn(Object) -> Object>,
+}
+
+/// The first of our numbers, in steps of one.
+const FIRST: usize = 1 << 23;
+/// Python has said that it has no number.
+const NEVER: u32 = NONE - 1;
+
+#[derive(Clone, Copy)]
+struct Code {
+    address: Object,
+    module: Object,
+    number: u32,
+    mentions: [u32; 2],
+    /// In which it was marked last.
+    test: u32,
+}
+
+pub struct Marks {
+    by_address: Map,
+    /// Code of tests, whose begin and return are told.
+    tests: Map,
+    codes: Row<Code>,
+    /// Addresses and places of those that are looked at when a test is over: all but tests.
+    looked_at: Row<(usize, usize)>,
+    marked: Row<u32>,
+    /// The number of code that ran in this test.
+    number: usize,
+    /// The one that there was before it.
+    outside: usize,
+    is_open: bool,
+}
+
+impl Marks {
+    pub fn new() -> Self {
+        Self {
+            by_address: Map::new(),
+            tests: Map::new(),
+            codes: Row::new(),
+            looked_at: Row::new(),
+            marked: Row::new(),
+            number: 0,
+            outside: 0,
+            is_open: false,
+        }
+    }
+}
+
+/// Its place among the codes; of one that is not known yet, with the globals it runs with.
+///
+/// # Safety
+///
+/// These are a code object and its globals.
+unsafe fn learn(code: Object, globals: impl FnOnce(&Api) -> Object) -> usize {
+    // SAFETY: the caller's promise; the agent has looked.
+    unsafe {
+        let state = state();
+        if let Some(at) = state.marks.by_address.get(code as usize) {
+            return at;
+        }
+        let api = state.api;
+        let at = state.marks.codes.len();
+        let (mut module, mut mentions) = (api.none, [0; 2]);
+        let globals = globals(&api.marks);
+        if let (false, Some(item)) = (globals.is_null(), api.calls.dict_item) {
+            let named = item(globals, api.marks.name);
+            if !named.is_null() {
+                module = named;
+            }
+            mentions = calls().mentions(code, globals, &api);
+        }
+        (api.hold)(module);
+        (api.hold)(code);
+        let marks = &mut state.marks;
+        marks.by_address.insert(code as usize, at);
+        if marks.tests.get(code as usize).is_none() {
+            marks.looked_at.push((code as usize, at));
+        }
+        marks.codes.push(Code { address: code, module, number: NONE, mentions, test: 0 });
+        at
+    }
+}
+
+/// The globals of the function that runs.
+fn running(api: &Api) -> Object {
+    // SAFETY: it is called with the interpreter's lock held.
+    api.globals.map_or(null_mut(), |globals| unsafe { globals() })
+}
+
+/// Marks a code that is about to run, where that is told: tests, and all on 3.11.
+///
+/// # Safety
+///
+/// These are a code object and its globals.
+pub unsafe fn mark(code: Object, globals: Object) {
+    // SAFETY: the caller's promise.
+    unsafe { mark_at(learn(code, |_| globals)) }
+}
+
+/// # Safety
+///
+/// It is the place of a code.
+unsafe fn mark_at(at: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let state = state();
+        let (test, marks) = (state.test, &mut state.marks);
+        let known = marks.codes.get(at);
+        if known.test != test {
+            known.test = test;
+            marks.marked.push(at as u32);
+            calls().ran(known.mentions, test);
+        }
+    }
+}
+
+/// The test begins.
+///
+/// # Safety
+///
+/// See `state`.
+pub unsafe fn begin() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        state().marks.marked.clear();
+        state().marks.is_open = true;
+        calls().forget();
+    }
+}
+
+/// A function begins or goes on.
+pub unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: `sys.monitoring` calls with its lock held, and the code as the first argument.
+    unsafe {
+        let code = *args;
+        let at = learn(code, running);
+        let state = state();
+        if code as usize == state.target {
+            state.enter(code as usize);
+            if state.depth == 1 {
+                open();
+            }
+        } else if state.marks.tests.get(code as usize).is_none() {
+            return state.api.disable;
+        }
+        // A test is told each time, also if another calls it.
+        if state.marks.is_open {
+            mark_at(at);
+        }
+        state.api.none
+    }
+}
+
+/// An exception is thrown into a generator, which may not run by itself.
+pub unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        let code = *args;
+        let at = learn(code, running);
+        if state().marks.is_open {
+            mark_at(at);
+        }
+        state().api.none
+    }
+}
+
+/// A function returns, or an exception leaves it.
+pub unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        state().leave(*args as usize);
+        if state().marks.is_open && !state().is_open {
+            close();
+        }
+        state().api.none
+    }
+}
+
+/// Has the interpreter tell when this code begins and returns.
+///
+/// # Safety
+///
+/// It is a code object.
+pub unsafe fn listen(code: Object) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if state().api.marks.current.is_null() {
+            return;
+        }
+        let (api, marks) = (state().api, &mut state().marks);
+        if marks.tests.get(code as usize).is_some() {
+            return;
+        }
+        let has_run = marks.by_address.get(code as usize).is_some();
+        marks.tests.insert(code as usize, 0);
+        (api.hold)(code);
+        let null = null_mut::<core::ffi::c_void>;
+        aside(api, || {
+            (api.release)((api.call)(api.set_events, api.tool, code, api.target_events, null()));
+            if has_run {
+                // That it begins is told no more.
+                (api.release)((api.call)(api.restart, null()));
+            }
+        });
+    }
+}
+
+/// Whether the test has begun already: nobody knows where it does.
+///
+/// # Safety
+///
+/// See `state`.
+pub unsafe fn open() {
+    // SAFETY: the caller's promise; the agent has found the places.
+    unsafe {
+        let state = state();
+        let api = state.api.marks;
+        if api.current.is_null() {
+            if api.globals.is_some() {
+                begin();
+            }
+            return;
+        }
+        let marks = &mut state.marks;
+        marks.outside = *api.current;
+        let last = marks.number.max(marks.outside).max(FIRST * api.step);
+        marks.number = last + api.step;
+        set(&api, marks.number);
+        begin();
+    }
+}
+
+/// # Safety
+///
+/// As above.
+unsafe fn set(api: &Api, number: usize) {
+    // SAFETY: as above.
+    unsafe {
+        let more = number.wrapping_sub(*api.current);
+        *api.current = number;
+        let (Some(interpreter), Some(first), Some(next)) =
+            (api.interpreter, api.first_thread, api.next_thread)
+        else {
+            return;
+        };
+        if api.in_thread == NOWHERE {
+            return;
+        }
+        let mut thread = first(interpreter());
+        while !thread.is_null() {
+            // Others may set flags beside it.
+            let place = &*thread.byte_add(api.in_thread).cast::<AtomicUsize>();
+            place.fetch_add(more, Ordering::SeqCst);
+            thread = next(thread);
+        }
+    }
+}
+
+/// The test is over: notes what ran in it.
+///
+/// # Safety
+///
+/// See `state`.
+pub unsafe fn close() {
+    // SAFETY: the caller's promise; no reference is kept while Python is asked.
+    unsafe {
+        let state = state();
+        if !state.marks.is_open {
+            return;
+        }
+        state.marks.is_open = false;
+        calls().take();
+        let (api, test) = (state.api, state.test);
+        if !api.marks.current.is_null() {
+            find();
+        }
+        tell_codes(api);
+        tell_calls(api, test);
+    }
+}
+
+/// Marks the codes that have the number of this test, or had to be brought up to date after it.
+///
+/// # Safety
+///
+/// See `state`.
+unsafe fn find() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let state = state();
+        let (api, marks) = (state.api, &mut state.marks);
+        if *api.marks.current == marks.number {
+            set(&api.marks, marks.outside);
+        }
+        for each in 0..marks.looked_at.len() {
+            let (address, at) = *marks.looked_at.get(each);
+            // Above it, if somebody has changed what is monitored meanwhile.
+            if word(address as Object, api.marks.in_code) >= marks.number {
+                mark_at(at);
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As above.
+unsafe fn tell_codes(api: super::Api) {
+    // SAFETY: as above.
+    unsafe {
+        for each in 0..state().marks.marked.len() {
+            let at = *state().marks.marked.get(each) as usize;
+            let code = *state().marks.codes.get(at);
+            let mut number = code.number;
+            if number == NONE {
+                number = ask(api, api.first, code.address, code.module).try_into().unwrap_or(NEVER);
+                state().marks.codes.get(at).number = number;
+            }
+            if number != NEVER {
+                state().noted.push(number);
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As above.
+unsafe fn tell_calls(api: super::Api, test: u32) {
+    // SAFETY: as above.
+    unsafe {
+        while let Some((at, shown, mut number)) = calls().pop(test) {
+            if number == NONE {
+                number = ask(api, api.first, shown, null_mut()).try_into().unwrap_or(NEVER);
+                calls().set_number(at, number);
+            }
+            if number != NEVER {
+                state().noted.push(number);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Where is what is known kept, without a standard library? A row that grows, and a map from
+//! addresses to places in one.
+
+use core::ptr::copy_nonoverlapping;
+
+use super::{free, zeroed};
+
+const N_AT_FIRST: usize = 1 << 10;
+
+/// Values one after another.
+pub struct Row<T> {
+    values: *mut T,
+    n: usize,
+    room: usize,
+}
+
+impl<T: Copy> Row<T> {
+    pub fn new() -> Self {
+        Self { values: zeroed(N_AT_FIRST), n: 0, room: N_AT_FIRST }
+    }
+
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    pub fn clear(&mut self) {
+        self.n = 0;
+    }
+
+    pub fn as_ptr(&self) -> *const T {
+        self.values
+    }
+
+    pub fn push(&mut self, value: T) {
+        if self.n == self.room {
+            let values = zeroed(2 * self.room);
+            // SAFETY: both have room for them; the old ones are nobody else's.
+            unsafe {
+                copy_nonoverlapping(self.values, values, self.n);
+                free(self.values.cast());
+            }
+            (self.values, self.room) = (values, 2 * self.room);
+        }
+        // SAFETY: there is room.
+        unsafe { *self.values.add(self.n) = value };
+        self.n += 1;
+    }
+
+    pub fn pop(&mut self) -> Option<T> {
+        self.n = self.n.checked_sub(1)?;
+        // SAFETY: it was pushed.
+        Some(unsafe { *self.values.add(self.n) })
+    }
+
+    /// # Safety
+    ///
+    /// There are more than `at`, and nothing else refers to this one.
+    pub unsafe fn get(&self, at: usize) -> &mut T {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.values.add(at) }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    /// 0 for an empty one.
+    key: usize,
+    value: usize,
+}
+
+/// What is known by its address.
+pub struct Map {
+    places: *mut Place,
+    /// One less than the number of places, a power of two.
+    mask: usize,
+    n: usize,
+}
+
+impl Map {
+    pub fn new() -> Self {
+        Self { places: zeroed(N_AT_FIRST), mask: N_AT_FIRST - 1, n: 0 }
+    }
+
+    pub fn get(&self, key: usize) -> Option<usize> {
+        // SAFETY: `find` gives a place.
+        let place = unsafe { *self.find(key) };
+        (place.key == key && key != 0).then_some(place.value)
+    }
+
+    /// Of a key that is not there.
+    pub fn insert(&mut self, key: usize, value: usize) {
+        if 2 * self.n > self.mask {
+            self.grow();
+        }
+        // SAFETY: as above.
+        unsafe { *self.find(key) = Place { key, value } };
+        self.n += 1;
+    }
+
+    /// Its place, or the empty one where it belongs. There is always an empty one.
+    fn find(&self, key: usize) -> *mut Place {
+        let mut at = (key >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        loop {
+            // SAFETY: the mask keeps it within the places.
+            let (place, found) = unsafe {
+                let place = self.places.add(at & self.mask);
+                (place, (*place).key)
+            };
+            if found == key || found == 0 {
+                return place;
+            }
+            at += 1;
+        }
+    }
+
+    fn grow(&mut self) {
+        let (old, n_old) = (self.places, self.mask + 1);
+        (self.places, self.mask) = (zeroed(2 * n_old), 2 * n_old - 1);
+        // SAFETY: the old ones are as many as there were, and nobody else's.
+        unsafe {
+            for at in 0..n_old {
+                let place = *old.add(at);
+                if place.key != 0 {
+                    *self.find(place.key) = place;
+                }
+            }
+            free(old.cast());
+        }
+    }
+}
