@@ -214,8 +214,8 @@ async fn first_group(
 
 /// Runs alone and after the group in turn, as often as a confirmed verdict asks for. In turn,
 /// because failures may come in bursts: runs made one after the other then agree with each other
-/// and prove nothing, while a burst that catches both kinds of run contradicts itself. No more of
-/// them wait than can be under way, so that whoever has a long run to ask for comes first with it.
+/// and prove nothing, while a burst that catches both kinds of run contradicts itself. Only one more
+/// of them is asked for than can be under way, so that whoever has a long run to ask for comes soon.
 pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
     if let Some(behind) = oracle.effect() {
         oracle.lab().suspect(Suspicion { test: oracle.target(), group: group.to_vec(), behind });
@@ -225,7 +225,8 @@ pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), 
     for _ in 0..ALONE_CONFIRMED / N_AT_ONCE {
         let runs = (0..N_AT_ONCE).flat_map(|_| [&order, &alone, &order]);
         let runs = runs.map(|order| oracle.lab().run(order.clone()));
-        stream::iter(runs).buffer_unordered(oracle.lab().width()).try_collect::<Vec<_>>().await?;
+        let n_asked = oracle.lab().width() + 1;
+        stream::iter(runs).buffer_unordered(n_asked).try_collect::<Vec<_>>().await?;
         // Both must still answer as before; a contradiction ends the confirmation.
         oracle.ask(&[]).await?;
         oracle.ask(group).await?;
