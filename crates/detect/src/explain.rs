@@ -214,8 +214,8 @@ async fn first_group(
 
 /// Runs alone and after the group in turn, as often as a confirmed verdict asks for. In turn,
 /// because failures may come in bursts: runs made one after the other then agree with each other
-/// and prove nothing, while a burst that catches both kinds of run contradicts itself. Only one more
-/// of them is asked for than can be under way, so that whoever has a long run to ask for comes soon.
+/// and prove nothing, while a burst that catches both kinds of run contradicts itself. Only one
+/// more of them is asked for than can be under way: long runs that others ask for come in between.
 pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
     if let Some(behind) = oracle.effect() {
         oracle.lab().suspect(Suspicion { test: oracle.target(), group: group.to_vec(), behind });
