@@ -115,7 +115,7 @@ class Quick:
         inside, self._inside = self._inside, None
         if inside is None:
             return
-        inside.append(_phase("setup", bool))
+        inside.append(_PASSED["setup"])
         inside.append(_phase("call", lambda: _do(self._call, item=item)))
         inside.append(_phase("teardown", lambda: self._tear_down(item)))
 
@@ -144,7 +144,7 @@ class Quick:
         if last.excinfo is not None:
             # And does not recover: a test has closed descriptors. If pytest's own are among them,
             # it breaks down when it shows what happened.
-            for phase in (inside[0], whole, last):
+            for phase in (_passed("setup"), whole, last):
                 report = hooks.pytest_runtest_makereport(item=item, call=phase)
                 hooks.pytest_runtest_logreport(report=report)
             return []
@@ -168,7 +168,8 @@ class Quick:
             # The test may have marked itself.
             item._store[xfailed_key] = evaluate_xfail_marks(item)
         judge = item.ihook.pytest_runtest_makereport
-        self._reports.extend(judge(item=item, call=phase) for phase in phases)
+        judged = [phase if phase.excinfo else _passed(phase.when) for phase in phases]
+        self._reports.extend(judge(item=item, call=phase) for phase in judged)
 
 
 def _is_simple(item: Any) -> bool:
@@ -216,4 +217,26 @@ def _do(work: List[Any], **known: Any) -> None:
 
 
 def _phase(when: Any, function: Callable[[], Any]) -> Any:
-    return CallInfo.from_call(function, when, reraise=_STOPS)
+    """As ``CallInfo.from_call``, which reads clocks that nobody looks at here."""
+    try:
+        function()
+    except _STOPS:
+        raise
+    except BaseException as error:
+        return CallInfo.from_call(_raising(error), when, reraise=_STOPS)
+    return _PASSED[when]
+
+
+def _raising(error: BaseException) -> Callable[[], Any]:
+    def again() -> None:
+        raise error
+
+    return again
+
+
+def _passed(when: Any) -> Any:
+    return CallInfo.from_call(bool, when, reraise=_STOPS)
+
+
+_PASSED = {when: _passed(when) for when in ("setup", "call", "teardown")}
+"""What is known of a phase that passed, before anybody asks for more."""

@@ -281,11 +281,12 @@ def _make_anew(item: Any) -> None:
     """A second attempt must not find what the first left on ``self`` or in its output."""
     del item._report_sections[:]
     method = item.__dict__.get("_obj")
-    owner = item.getparent(pytest.Class)
-    if getattr(method, "is_hypothesis_test", False):
+    instance = getattr(method, "__self__", None)
+    if instance is None or getattr(method, "is_hypothesis_test", False):
         # Hypothesis refuses to run one test function from two instances.
         return
-    if owner is not None and isinstance(getattr(method, "__self__", None), owner.obj):
+    owner = item.getparent(pytest.Class)
+    if owner is not None and isinstance(instance, owner.obj):
         # pytest makes a new instance of the test class when it has none.
         item._obj = None
         item.__dict__.pop("_instance", None)

@@ -1,25 +1,44 @@
-//! Trying what is suspected with the plain runner while the search goes on.
+//! Trying what is suspected with the plain runner, and naming the state behind it, while the search
+//! goes on.
 //!
 //! To start the plain runner takes as long as hundreds of forked runs, and three tries of it as
 //! long as a whole search. A suspicion that is being confirmed is nearly always true, so it is
 //! tried at once; where it was not, the tries are forgotten. Only for one test in question: of many
 //! tests, some can be tried together when all are known.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use unflake_detect::Suspicion;
 use unflake_model::{Experiment, Finding, Suite, TestIndex};
-use unflake_report::Confirmation;
+use unflake_report::{Confirmation, State};
 
 use crate::cold::{self, PlainRunner, Reproduction};
 use crate::drive::{Answer, Source, Watcher};
 use crate::logbook::Logbook;
+use crate::state::{Dependency, shared_state};
+use crate::world::{Errand, Stopped};
 
 /// What is being tried, or was.
 pub(crate) struct Trying<'scope> {
     test: TestIndex,
     reproductions: Vec<Reproduction>,
     tries: ScopedJoinHandle<'scope, Result<Confirmation, String>>,
+}
+
+/// What state is being named, or was.
+pub(crate) struct Naming<'scope> {
+    dependency: Dependency,
+    state: ScopedJoinHandle<'scope, Result<Vec<State>, Stopped>>,
+}
+
+impl Naming<'_> {
+    /// What came of it, if it is what this finding depends on; whoever names it must be done.
+    pub(crate) fn answer(self, finding: &Finding) -> Option<Result<Vec<State>, Stopped>> {
+        let is_wanted = Dependency::found(finding).as_ref() == Some(&self.dependency);
+        if is_wanted { self.state.join().ok() } else { None }
+    }
 }
 
 impl Trying<'_> {
@@ -33,7 +52,7 @@ impl Trying<'_> {
     }
 }
 
-/// Writes the logbook, and begins to try the first suspicion there is.
+/// Writes the logbook, and begins to try and to explain the first suspicion there is.
 pub(crate) struct Ahead<'scope, 'env, 'l, 'p> {
     pub(crate) scope: &'scope Scope<'scope, 'env>,
     pub(crate) suite: &'env Suite,
@@ -41,7 +60,11 @@ pub(crate) struct Ahead<'scope, 'env, 'l, 'p> {
     pub(crate) logbook: &'l mut Logbook<'p>,
     /// Whether one test is in question.
     pub(crate) is_one: bool,
-    pub(crate) trying: Option<Trying<'scope>>,
+    /// By which runs beside the search are asked for.
+    pub(crate) errands: mpsc::Sender<Errand>,
+    /// How many processes of the plain runner are at work.
+    pub(crate) beside: Arc<AtomicUsize>,
+    pub(crate) trying: Option<(Trying<'scope>, Naming<'scope>)>,
 }
 
 impl Watcher for Ahead<'_, '_, '_, '_> {
@@ -56,7 +79,17 @@ impl Watcher for Ahead<'_, '_, '_, '_> {
         let (suite, runner, test) = (self.suite, self.runner, suspicion.test);
         let reproductions = cold::of_suspicion(suspicion);
         let tried = reproductions.clone();
-        let tries = self.scope.spawn(move || cold::try_often(suite, test, &tried, runner));
-        self.trying = Some(Trying { test, reproductions, tries });
+        let beside = Arc::clone(&self.beside);
+        beside.store(cold::TRIES as usize, Ordering::Relaxed);
+        let tries = self.scope.spawn(move || {
+            let confirmation = cold::try_often(suite, test, &tried, runner);
+            beside.store(0, Ordering::Relaxed);
+            confirmation
+        });
+        let dependency = Dependency::suspected(suspicion);
+        let (wanted, errands) = (dependency.clone(), self.errands.clone());
+        let state = self.scope.spawn(move || shared_state(&errands, wanted));
+        let trying = Trying { test, reproductions, tries };
+        self.trying = Some((trying, Naming { dependency, state }));
     }
 }

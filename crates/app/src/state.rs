@@ -10,15 +10,15 @@
 //! innocent. Every answer was tried [`TRIES`] times.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
 
+use unflake_detect::Suspicion;
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::{Change, Restore, Watching};
-use unflake_model::{
-    Environment, Evidence, Experiment, Finding, Order, Repetition, RunId, TestIndex, Verdict,
-};
+use unflake_model::{Evidence, Finding, Group, TestIndex, Verdict};
 use unflake_report::State;
 
-use crate::world::{EngineWorld, Stopped};
+use crate::world::{Errand, Stopped, Watched};
 
 /// How often the answer is tried.
 const TRIES: usize = 3;
@@ -29,21 +29,42 @@ const QUESTIONS_MAX: usize = 200;
 /// Everything the agent can watch.
 const ALL_KINDS: &str = "all";
 
+/// A test, and what it depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dependency {
+    test: TestIndex,
+    group: Group,
+    /// Whether it needs what the group does.
+    is_brittle: bool,
+}
+
+impl Dependency {
+    /// The first one that was found, if there is one.
+    pub(crate) fn found(finding: &Finding) -> Option<Self> {
+        let dependencies = &finding.dependencies;
+        let (group, is_brittle) = match finding.verdict {
+            Verdict::OdVictim => (dependencies.polluters.first(), false),
+            Verdict::OdBrittle => (dependencies.state_setters.first(), true),
+            _ => (None, false),
+        };
+        Some(Self { test: finding.test, group: group?.clone(), is_brittle })
+    }
+
+    /// What is suspected.
+    pub(crate) fn suspected(Suspicion { test, group, behind }: &Suspicion) -> Self {
+        Self { test: *test, group: group.clone(), is_brittle: *behind == Evidence::Pass }
+    }
+}
+
 /// The state that explains why the test depends on others; empty if that was not found.
 pub(crate) fn shared_state(
-    world: &mut EngineWorld,
-    finding: &Finding,
+    errands: &mpsc::Sender<Errand>,
+    dependency: Dependency,
 ) -> Result<Vec<State>, Stopped> {
-    let dependencies = &finding.dependencies;
-    let (group, is_kept) = match finding.verdict {
-        Verdict::OdVictim => (dependencies.polluters.first(), false),
-        Verdict::OdBrittle => (dependencies.state_setters.first(), true),
-        _ => (None, false),
-    };
-    let Some(group) = group else { return Ok(Vec::new()) };
-    let tests: Vec<TestIndex> = group.iter().copied().chain([finding.test]).collect();
-    let (watched, passed, n_questions) = (None, BTreeMap::new(), 0);
-    let mut trial = Trial { world, tests, is_kept, watched, passed, n_questions };
+    let Dependency { test, group, is_brittle } = dependency;
+    let tests: Vec<TestIndex> = group.into_iter().chain([test]).collect();
+    let (is_kept, watched, passed, n_questions) = (is_brittle, None, BTreeMap::new(), 0);
+    let mut trial = Trial { errands, tests, is_kept, watched, passed, n_questions };
     let suspects = trial.suspects()?;
     let guilty = minimal_subset(suspects.len(), |chosen| trial.passes(&suspects, chosen))?;
     let Some(guilty) = guilty else { return Ok(Vec::new()) };
@@ -67,7 +88,7 @@ pub(crate) fn state(change: &Change) -> State {
 
 /// Runs of one group and the test behind it.
 struct Trial<'w> {
-    world: &'w mut EngineWorld,
+    errands: &'w mpsc::Sender<Errand>,
     tests: Vec<TestIndex>,
     /// Whether chosen places are kept and all others put back, or the other way round.
     is_kept: bool,
@@ -82,11 +103,11 @@ impl Trial<'_> {
     /// All places that the group leaves changed.
     fn suspects(&mut self) -> Result<Vec<Change>, Stopped> {
         let kinds = vec![ALL_KINDS.to_owned()];
-        self.watched = self.run(Watching { kinds, ..Watching::default() })?;
+        let Watched { last, changes } = self.run(Watching { kinds, ..Watching::default() })?;
+        self.watched = last;
         let target = self.tests[self.tests.len() - 1];
-        let ended = self.world.last_ended().ok_or(Stopped)?;
         let mut places: BTreeMap<String, Change> = BTreeMap::new();
-        for (_, change) in ended.changes.iter().filter(|(test, _)| *test != target) {
+        for (_, change) in changes.iter().filter(|(test, _)| *test != target) {
             let known = places.entry(change.place.clone()).or_insert_with(|| change.clone());
             known.after.clone_from(&change.after);
         }
@@ -108,20 +129,16 @@ impl Trial<'_> {
         let (before, again) = (self.tests.len() - 1, false);
         let restore = Restore { before, again, items, all_but: self.is_kept };
         let ended = self.run(Watching { restore: Some(restore), ..Watching::default() })?;
-        let is_passed = ended == Some(Evidence::Pass);
+        let is_passed = ended.last == Some(Evidence::Pass);
         *self.passed.entry(chosen.to_vec()).or_default() += usize::from(is_passed);
         Ok(is_passed)
     }
 
-    /// How the last test ended.
-    fn run(&mut self, watching: Watching) -> Result<Option<Evidence>, Stopped> {
-        let experiment = Experiment {
-            run: RunId(0),
-            order: Order::from_distinct(self.tests.as_slice()),
-            environment: Environment::Plain,
-            repetition: Repetition::Once,
-        };
-        let observation = self.world.run_watched(&experiment, Some(watching))?;
-        Ok(observation.attempts.last().and_then(|attempt| attempt.outcome.evidence()))
+    /// What came of running the tests.
+    fn run(&mut self, watching: Watching) -> Result<Watched, Stopped> {
+        let (reply, answer) = mpsc::channel();
+        let errand = Errand { tests: self.tests.clone(), watching, reply };
+        self.errands.send(errand).map_err(|_| Stopped)?;
+        answer.recv().map_err(|_| Stopped)
     }
 }

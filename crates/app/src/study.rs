@@ -161,8 +161,7 @@ fn study_in(
 ) -> Result<Looked, StudyError> {
     progress.stage("collecting tests");
     let begun = now();
-    project.expect_plain_runs(cold::TRIES);
-    let engine = start(project, limits, interrupt)?;
+    let engine = start_and(project, limits, interrupt, || project.expect_plain_runs(cold::TRIES))?;
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
@@ -248,9 +247,13 @@ impl Inquest<'_> {
         let Self { analysis, runner, is_late, collected, origin } = self;
         let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
         std::thread::scope(|scope| {
-            let mut ahead = Ahead { scope, suite, runner, logbook, is_one, trying: None };
+            let (errands, beside, trying) = (world.errands(), world.beside(), None);
+            let mut ahead =
+                Ahead { scope, suite, runner, logbook, is_one, errands, beside, trying };
             let (found, finish) = analysis.run(world, recall, &mut ahead);
-            let Ahead { logbook, trying, .. } = ahead;
+            let Ahead { logbook, trying, errands, .. } = ahead;
+            // The last to ask for runs is who names the state.
+            drop(errands);
             let error = world.take_error();
             let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
             let ended = how_it_ended(finish, found.ended, is_late);
@@ -326,7 +329,17 @@ pub(crate) fn start(
     limits: &Limits,
     interrupt: &Interrupt,
 ) -> Result<Engine, StudyError> {
-    let engine = Engine::start(project.launch(limits), interrupt)?;
+    start_and(project, limits, interrupt, || ())
+}
+
+/// The same, with something to be done while the tests are collected.
+fn start_and(
+    project: &dyn Adapter,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    meanwhile: impl FnOnce(),
+) -> Result<Engine, StudyError> {
+    let engine = Engine::start_and(project.launch(limits), interrupt, meanwhile)?;
     let is_empty = engine.collected().tests.len() == engine.set_aside().len();
     if is_empty { Err(StudyError::NoTests) } else { Ok(engine) }
 }

@@ -6,12 +6,12 @@ use unflake_engine::Collected;
 use unflake_model::{Environment, Finding, Suite, TestIndex};
 use unflake_report::{Choice, Confirmation, Ended, Exhibit, Origin, Record, Seen, State, Warning};
 
-use crate::ahead::Trying;
+use crate::ahead::{Naming, Trying};
 use crate::analysis::Found;
 use crate::choice::decided;
 use crate::cold::{self, PlainRunner};
 use crate::imports::Imports;
-use crate::state::shared_state;
+use crate::state::{Dependency, shared_state};
 use crate::together::confirm_all;
 use crate::world::EngineWorld;
 
@@ -44,7 +44,7 @@ impl Trial<'_> {
     pub(crate) fn exhibits(
         &self,
         world: &mut EngineWorld,
-        ahead: Option<Trying<'_>>,
+        ahead: Option<(Trying<'_>, Naming<'_>)>,
         collected: &Collected,
         origin: &Origin,
     ) -> (Vec<Exhibit>, Vec<Warning>) {
@@ -68,15 +68,21 @@ impl Trial<'_> {
 
     /// Tries what was found with the plain runner, and looks for the state behind each dependency:
     /// both at once, because the plain runner has processes of its own.
-    fn try_findings(&self, world: &mut EngineWorld, ahead: Option<Trying<'_>>) -> Tried {
+    fn try_findings(
+        &self,
+        world: &mut EngineWorld,
+        ahead: Option<(Trying<'_>, Naming<'_>)>,
+    ) -> Tried {
         let &Self { suite, found, runner, .. } = self;
         if found.ended == Ended::Interrupted {
             // Who has pressed Ctrl-C does not want to wait for more runs.
+            world.refuse_errands();
             return Tried::default();
         }
+        let (trying, naming) = ahead.unzip();
         std::thread::scope(|scope| {
             let tried = scope.spawn(move || {
-                let ahead = match (&found.findings[..], ahead) {
+                let ahead = match (&found.findings[..], trying) {
                     ([finding], Some(trying)) => trying.answer(finding),
                     _ => None,
                 };
@@ -85,10 +91,38 @@ impl Trial<'_> {
                     None => confirm_all(suite, &found.findings, runner),
                 }
             });
-            let has_time = found.ended == Ended::Confident;
-            let states = found.findings.iter().filter(|_| has_time);
-            let states = states.map_while(|it| shared_state(world, it).ok()).collect();
+            let states = self.name_states(world, naming);
             Tried { plain: tried.join().unwrap_or_default(), states, ..Tried::default() }
+        })
+    }
+
+    /// The state behind each finding, as far as there was time.
+    fn name_states(&self, world: &mut EngineWorld, naming: Option<Naming<'_>>) -> Vec<Vec<State>> {
+        if self.found.ended != Ended::Confident {
+            world.refuse_errands();
+            return Vec::new();
+        }
+        world.run_errands();
+        let ahead = match (&self.found.findings[..], naming) {
+            ([finding], Some(naming)) => naming.answer(finding),
+            _ => None,
+        };
+        if let Some(answer) = ahead {
+            return answer.into_iter().collect();
+        }
+        let dependencies = self.found.findings.iter().map(Dependency::found);
+        let dependencies: Vec<Option<Dependency>> = dependencies.collect();
+        std::thread::scope(|scope| {
+            let errands = world.errands();
+            let states = scope.spawn(move || {
+                let name = |it: Option<Dependency>| match it {
+                    Some(dependency) => shared_state(&errands, dependency),
+                    None => Ok(Vec::new()),
+                };
+                dependencies.into_iter().map_while(|it| name(it).ok()).collect()
+            });
+            world.run_errands();
+            states.join().unwrap_or_default()
         })
     }
 

@@ -1,11 +1,15 @@
 //! The engine as a world that answers experiments.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 
 use unflake_engine::{
     Change, Chosen, Ending, Engine, EngineError, Event, Isolation, Perturbed, SubmitError, Watching,
 };
-use unflake_model::{Environment, Evidence, Experiment, Observation, RunId, TestIndex};
+use unflake_model::{
+    Environment, Evidence, Experiment, Observation, Order, Repetition, RunId, TestIndex,
+};
 use unflake_report::Failure;
 
 use crate::drive::{Answer, FailedAttempt, Happening, World};
@@ -20,14 +24,43 @@ pub struct EngineWorld {
     under_way: BTreeMap<RunId, Vec<FailedAttempt>>,
     /// What was made otherwise in perturbed runs under way.
     perturbed: BTreeMap<RunId, Perturbed>,
-    /// What tests of the watched run under way left changed.
-    changes: Vec<(TestIndex, Change)>,
+    /// What tests of watched runs under way left changed.
+    changes: BTreeMap<RunId, Vec<(TestIndex, Change)>>,
     /// Open choices of the run under way that were made on purpose.
     chosen: Option<Chosen>,
     ended: Option<Ended>,
     n_not_started: usize,
     error: Option<WorldError>,
+    errands: Errands,
+    beside: Arc<AtomicUsize>,
 }
+
+/// Runs that somebody else asks for while an analysis is under way.
+#[derive(Default)]
+struct Errands {
+    asked: Option<mpsc::Receiver<Errand>>,
+    under_way: BTreeMap<RunId, mpsc::Sender<Watched>>,
+    n_begun: u64,
+}
+
+/// A watched run that is wanted.
+pub(crate) struct Errand {
+    pub(crate) tests: Vec<TestIndex>,
+    pub(crate) watching: Watching,
+    /// To whom it is told what came of it; to nobody if there was no end to it.
+    pub(crate) reply: mpsc::Sender<Watched>,
+}
+
+/// What came of a watched run.
+pub(crate) struct Watched {
+    /// How the last test ended.
+    pub(crate) last: Option<Evidence>,
+    /// What its tests left changed.
+    pub(crate) changes: Vec<(TestIndex, Change)>,
+}
+
+/// The first number of the runs that are not an analysis's own.
+const ERRANDS_FROM: u64 = 1 << 48;
 
 /// The run that ended last.
 #[derive(Clone, Debug)]
@@ -54,12 +87,61 @@ impl EngineWorld {
             jobs,
             under_way: BTreeMap::new(),
             perturbed: BTreeMap::new(),
-            changes: Vec::new(),
+            changes: BTreeMap::new(),
             chosen: None,
             ended: None,
             n_not_started: 0,
             error: None,
+            errands: Errands::default(),
+            beside: Arc::default(),
         }
+    }
+
+    /// How many processes others have at work: so many fewer experiments are worked on at once.
+    /// Short runs can be made when those are done, who take long and are waited for in the end.
+    pub(crate) fn beside(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.beside)
+    }
+
+    /// By this others can ask for watched runs, one after the other; they are made beside those of
+    /// an analysis.
+    pub(crate) fn errands(&mut self) -> mpsc::Sender<Errand> {
+        let (sender, receiver) = mpsc::channel();
+        self.errands.asked = Some(receiver);
+        sender
+    }
+
+    /// Makes the runs that others ask for, until nobody can ask any more.
+    pub(crate) fn run_errands(&mut self) {
+        loop {
+            while !self.errands.under_way.is_empty() {
+                if let Some(Happening::Interrupted) = self.one_event() {
+                    return;
+                }
+            }
+            let Some(asked) = &self.errands.asked else { return };
+            let Ok(errand) = asked.recv() else { return };
+            self.set_out(errand);
+        }
+    }
+
+    /// Whoever waits for a run hears that there will be none.
+    pub(crate) fn refuse_errands(&mut self) {
+        self.errands.asked = None;
+        self.errands.under_way.clear();
+    }
+
+    fn set_out(&mut self, Errand { tests, watching, reply }: Errand) {
+        let run = RunId(ERRANDS_FROM + self.errands.n_begun);
+        self.errands.n_begun += 1;
+        self.errands.under_way.insert(run, reply);
+        self.submit(&Experiment {
+            run,
+            order: Order::from_distinct(tests),
+            environment: Environment::Plain,
+            repetition: Repetition::Once,
+        });
+        self.engine.watch(run, Some(watching));
     }
 
     /// The engine.
@@ -107,7 +189,7 @@ impl EngineWorld {
         } else {
             self.n_not_started = 0;
         }
-        let changes = std::mem::take(&mut self.changes);
+        let changes = self.changes.remove(&observation.run).unwrap_or_default();
         let perturbed = perturbed.unwrap_or_default();
         let chosen = self.chosen.take();
         let told = failures.clone();
@@ -139,7 +221,7 @@ pub struct Stopped;
 
 impl World for EngineWorld {
     fn width(&self) -> usize {
-        self.jobs
+        self.jobs.saturating_sub(self.beside.load(Ordering::Relaxed)).max(1)
     }
 
     fn submit(&mut self, experiment: &Experiment) {
@@ -154,49 +236,78 @@ impl World for EngineWorld {
     }
 
     fn next(&mut self) -> Happening {
-        while self.error.is_none() {
-            match self.engine.next_event() {
-                Ok(Event::RunEnded { observation, ending, isolation }) => {
-                    return Happening::Ended(self.ended(observation, ending, isolation));
-                }
-                Ok(Event::TestEnded { run, test, attempt, outcome, failure, changes, .. }) => {
-                    self.changes.extend(changes.into_iter().map(|change| (test, change)));
-                    let is_failure = outcome.evidence() == Some(Evidence::Fail);
-                    if let (true, Some(failures)) = (is_failure, self.under_way.get_mut(&run)) {
-                        let said = failure.unwrap_or_default();
-                        let failure = Failure { message: said.message, text: said.text };
-                        let outcome = outcome.kind();
-                        failures.push(FailedAttempt { test, attempt, outcome, failure });
-                    }
-                }
-                Ok(Event::Perturbed { run, perturbed }) => {
-                    self.perturbed.insert(run, perturbed);
-                }
-                Ok(Event::Chosen { chosen, .. }) => self.chosen = Some(chosen),
-                Ok(Event::RunPutBack { run }) => {
-                    self.under_way.insert(run, Vec::new());
-                    self.changes.clear();
-                }
-                Ok(Event::Interrupted | Event::Idle) => return self.give_up(),
-                Ok(
-                    Event::RunStarted { .. }
-                    | Event::TestStarted { .. }
-                    | Event::Traced { .. }
-                    | Event::Restored { .. }
-                    | Event::WatchedInPart { .. }
-                    | Event::AgentDied { .. },
-                ) => {}
-                Err(error) => self.error = Some(WorldError::Engine(error)),
+        loop {
+            while let Some(Ok(errand)) = self.errands.asked.as_ref().map(mpsc::Receiver::try_recv) {
+                self.set_out(errand);
+            }
+            if let Some(happening) = self.one_event() {
+                return happening;
             }
         }
-        self.give_up()
     }
 }
 
 impl EngineWorld {
+    /// Waits for something to happen; what it is, if an analysis is to hear of it.
+    fn one_event(&mut self) -> Option<Happening> {
+        if self.error.is_some() {
+            return Some(self.give_up());
+        }
+        match self.engine.next_event() {
+            Ok(Event::RunEnded { observation, ending, isolation }) => {
+                let answer = self.ended(observation, ending, isolation);
+                return self.tell_errand(answer).map(Happening::Ended);
+            }
+            Ok(Event::TestEnded { run, test, attempt, outcome, failure, changes, .. }) => {
+                let changes = changes.into_iter().map(|change| (test, change));
+                self.changes.entry(run).or_default().extend(changes);
+                let is_failure = outcome.evidence() == Some(Evidence::Fail);
+                if let (true, Some(failures)) = (is_failure, self.under_way.get_mut(&run)) {
+                    let said = failure.unwrap_or_default();
+                    let failure = Failure { message: said.message, text: said.text };
+                    let outcome = outcome.kind();
+                    failures.push(FailedAttempt { test, attempt, outcome, failure });
+                }
+            }
+            Ok(Event::Perturbed { run, perturbed }) => {
+                self.perturbed.insert(run, perturbed);
+            }
+            Ok(Event::Chosen { chosen, .. }) => self.chosen = Some(chosen),
+            Ok(Event::RunPutBack { run }) => {
+                self.under_way.insert(run, Vec::new());
+                self.changes.remove(&run);
+            }
+            Ok(Event::Interrupted | Event::Idle) => return Some(self.give_up()),
+            Ok(
+                Event::RunStarted { .. }
+                | Event::TestStarted { .. }
+                | Event::Traced { .. }
+                | Event::Restored { .. }
+                | Event::WatchedInPart { .. }
+                | Event::AgentDied { .. },
+            ) => {}
+            Err(error) => self.error = Some(WorldError::Engine(error)),
+        }
+        None
+    }
+
+    /// Tells whoever asked for this run; gives it back if that is an analysis.
+    fn tell_errand(&mut self, answer: Answer) -> Option<Answer> {
+        let Some(reply) = self.errands.under_way.remove(&answer.observation.run) else {
+            return Some(answer);
+        };
+        let attempts = &answer.observation.attempts;
+        let last = attempts.last().and_then(|attempt| attempt.outcome.evidence());
+        let changes = self.ended.as_ref().map(|ended| ended.changes.clone()).unwrap_or_default();
+        // Who does not wait any more has no need of it.
+        let _ = reply.send(Watched { last, changes });
+        None
+    }
+
     fn give_up(&mut self) -> Happening {
         self.engine.kill_all();
         self.under_way.clear();
+        self.refuse_errands();
         Happening::Interrupted
     }
 }

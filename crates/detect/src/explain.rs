@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::future::try_join_all;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use unflake_model::{Contrast, Evidence, Finding, Group, TestIndex};
 
 use crate::apart;
@@ -214,7 +214,8 @@ async fn first_group(
 
 /// Runs alone and after the group in turn, as often as a confirmed verdict asks for. In turn,
 /// because failures may come in bursts: runs made one after the other then agree with each other
-/// and prove nothing, while a burst that catches both kinds of run contradicts itself.
+/// and prove nothing, while a burst that catches both kinds of run contradicts itself. Only one
+/// more of them is asked for than can be under way: long runs that others ask for come in between.
 pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
     if let Some(behind) = oracle.effect() {
         oracle.lab().suspect(Suspicion { test: oracle.target(), group: group.to_vec(), behind });
@@ -223,7 +224,9 @@ pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), 
     let alone = order_of(&[], oracle.target());
     for _ in 0..ALONE_CONFIRMED / N_AT_ONCE {
         let runs = (0..N_AT_ONCE).flat_map(|_| [&order, &alone, &order]);
-        try_join_all(runs.map(|order| oracle.lab().run(order.clone()))).await?;
+        let runs = runs.map(|order| oracle.lab().run(order.clone()));
+        let n_asked = oracle.lab().width() + 1;
+        stream::iter(runs).buffer_unordered(n_asked).try_collect::<Vec<_>>().await?;
         // Both must still answer as before; a contradiction ends the confirmation.
         oracle.ask(&[]).await?;
         oracle.ask(group).await?;

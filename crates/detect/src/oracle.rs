@@ -126,6 +126,12 @@ impl Oracle {
         }
     }
 
+    /// Whether runs so far have shown that the prefix does not have the effect.
+    pub(crate) fn has_shown_no_effect(&self, prefix: &[TestIndex]) -> bool {
+        let tally = self.lab.ledger().tally_after(&self.arranged(prefix), self.target);
+        self.is_deterministic() && self.decide(tally, self.error) == Ok(Some(Answer::No))
+    }
+
     /// Whether the prefix has the effect.
     pub async fn ask(&self, prefix: &[TestIndex]) -> Result<Answer, Stop> {
         self.ask_at_least(prefix, 1).await

@@ -21,6 +21,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::try_join;
 use unflake_model::{Group, TestIndex};
 
 use crate::oracle::{Answer, Oracle, Stop};
@@ -31,6 +32,9 @@ pub const GROUP_SIZE_MAX: usize = 12;
 /// More groups than this for one target are not searched for.
 pub const GROUPS_MAX: usize = 256;
 
+/// In a longer rest it is not looked up what runs so far have shown of its end.
+const LOOKED_UP_MAX: usize = 256;
+
 /// The next cut to try is this many times as far from the target as the last.
 const STRIDE: usize = 4;
 
@@ -39,7 +43,7 @@ const STRIDE: usize = 4;
 pub async fn minimal_group(oracle: &Oracle, prefix: &[TestIndex]) -> Result<Option<Group>, Stop> {
     let mut kept = Group::new();
     let mut rest = prefix;
-    while oracle.ask(&kept).await? != Answer::Yes {
+    while !has_effect(oracle, &kept).await? {
         let Some(start) = last_start(oracle, &kept, rest).await? else {
             return Ok(None);
         };
@@ -51,6 +55,21 @@ pub async fn minimal_group(oracle: &Oracle, prefix: &[TestIndex]) -> Result<Opti
     }
     let group = oracle.arranged(&without_needless(oracle, kept).await?);
     in_original_order(oracle, group).await.map(Some)
+}
+
+/// Whether these tests have the effect by themselves. Where they are several they mostly have, and
+/// then it is asked whether each is needed: both at once.
+async fn has_effect(oracle: &Oracle, kept: &[TestIndex]) -> Result<bool, Stop> {
+    let mut prefixes = vec![kept.to_vec()];
+    if 1 < kept.len() && 1 < oracle.lab().width() {
+        prefixes.extend((0..kept.len()).map(|place| without(kept, place)));
+    }
+    Ok(oracle.ask_all(&prefixes).await?.first() == Some(&Answer::Yes))
+}
+
+/// All but the test in this place.
+fn without(group: &[TestIndex], place: usize) -> Group {
+    [&group[..place], &group[place + 1..]].concat()
 }
 
 /// The group in the suite's own order, if it has the effect so too: of two orders that do, every
@@ -70,8 +89,11 @@ async fn last_start(
 ) -> Result<Option<usize>, Stop> {
     let with_last = |n: usize| [kept, &rest[rest.len() - n..]].concat();
     // Invariant: the last `low` tests do not have the effect, the last `high` have.
-    let (mut low, mut high) = (0, None);
+    let (mut low, mut high) = (seen_without(oracle, &with_last, rest.len()), None);
     let mut reach = 1;
+    while reach <= low {
+        reach *= STRIDE;
+    }
     while high.is_none() && low < rest.len() {
         let mut sizes = Vec::new();
         while sizes.len() < oracle.lab().width() && reach < rest.len() {
@@ -79,13 +101,12 @@ async fn last_start(
             reach *= STRIDE;
         }
         if sizes.is_empty() {
-            // The whole prefix was seen to have the effect perhaps once, by chance: ask again.
-            return match oracle.ask_at_least(&with_last(rest.len()), 2).await? {
-                Answer::Yes => {
-                    bisect(oracle, with_last, low, rest.len()).await.map(|n| Some(rest.len() - n))
-                }
-                Answer::No | Answer::Unsure => Ok(None),
-            };
+            // The whole prefix was seen to have the effect perhaps once, by chance: ask again, and
+            // go on meanwhile.
+            let whole = with_last(rest.len());
+            let again = oracle.ask_at_least(&whole, 2);
+            let (again, n) = try_join(again, bisect(oracle, with_last, low, rest.len())).await?;
+            return Ok((again == Answer::Yes).then_some(rest.len() - n));
         }
         (low, high) = narrow(oracle, &with_last, &sizes, low).await?;
     }
@@ -93,6 +114,16 @@ async fn last_start(
         Some(high) => bisect(oracle, with_last, low, high).await.map(|n| Some(rest.len() - n)),
         None => Ok(None),
     }
+}
+
+/// The most of the last tests of which runs so far have shown that they do not have the effect.
+fn seen_without(
+    oracle: &Oracle,
+    with_last: &impl Fn(usize) -> Vec<TestIndex>,
+    n_rest: usize,
+) -> usize {
+    let mut sizes = (1..n_rest).rev().filter(|_| n_rest <= LOOKED_UP_MAX);
+    sizes.find(|n| oracle.has_shown_no_effect(&with_last(*n))).unwrap_or(0)
 }
 
 /// The smallest size above `low` that has the effect, given that `high` has it.
@@ -130,8 +161,7 @@ async fn narrow(
 async fn without_needless(oracle: &Oracle, mut group: Group) -> Result<Group, Stop> {
     let mut position = 0;
     while 1 < group.len() && position < group.len() {
-        let mut smaller = group.clone();
-        smaller.remove(position);
+        let smaller = without(&group, position);
         if oracle.ask(&smaller).await? == Answer::Yes {
             group = smaller;
         } else {
@@ -150,6 +180,8 @@ pub async fn all_groups(
     let mut open: Vec<BTreeSet<TestIndex>> = vec![BTreeSet::new()];
     let mut seen: BTreeSet<BTreeSet<TestIndex>> = BTreeSet::new();
     while let Some(left_out) = open.pop() {
+        ask_together(oracle, universe, [&left_out].into_iter().chain(open.iter().rev()), groups)
+            .await?;
         if !seen.insert(left_out.clone()) || GROUPS_MAX <= seen.len() {
             continue;
         }
@@ -165,6 +197,34 @@ pub async fn all_groups(
     Ok(())
 }
 
+/// Asks at once what will be asked one after the other if there is no further group: those are long
+/// runs, which are best made side by side.
+async fn ask_together(
+    oracle: &Oracle,
+    universe: &[TestIndex],
+    left_out: impl Iterator<Item = &BTreeSet<TestIndex>>,
+    known: &[Group],
+) -> Result<(), Stop> {
+    if oracle.is_deterministic() {
+        let unexplained = left_out.filter(|left_out| untouched(known, left_out).is_none());
+        let prefixes: Vec<Vec<TestIndex>> = unexplained
+            .take(oracle.lab().width())
+            .map(|left_out| without_all(universe, left_out))
+            .collect();
+        oracle.ask_all(&prefixes).await?;
+    }
+    Ok(())
+}
+
+/// A known group that does not change when these tests are left out.
+fn untouched<'g>(known: &'g [Group], left_out: &BTreeSet<TestIndex>) -> Option<&'g Group> {
+    known.iter().find(|group| group.iter().all(|test| !left_out.contains(test)))
+}
+
+fn without_all(universe: &[TestIndex], left_out: &BTreeSet<TestIndex>) -> Vec<TestIndex> {
+    universe.iter().copied().filter(|test| !left_out.contains(test)).collect()
+}
+
 /// A group that has the effect when some tests are left out: one that is known and untouched by
 /// that, or else a new one, which is added to the known.
 async fn group_left(
@@ -173,12 +233,10 @@ async fn group_left(
     left_out: &BTreeSet<TestIndex>,
     known: &mut Vec<Group>,
 ) -> Result<Option<Group>, Stop> {
-    let untouched = |group: &&Group| group.iter().all(|test| !left_out.contains(test));
-    if let Some(group) = known.iter().find(untouched) {
+    if let Some(group) = untouched(known, left_out) {
         return Ok(Some(group.clone()));
     }
-    let left: Vec<TestIndex> =
-        universe.iter().copied().filter(|test| !left_out.contains(test)).collect();
+    let left = without_all(universe, left_out);
     if oracle.ask(&left).await? != Answer::Yes {
         return Ok(None);
     }

@@ -261,16 +261,17 @@ impl Tours<'_> {
         prefix: Vec<TestIndex>,
         stretch: Vec<TestIndex>,
     ) -> Result<Option<Vec<TestIndex>>, Stop> {
-        if self.oracle.ask(&stretch).await? == Answer::Yes {
-            return Ok(Some(stretch));
-        }
-        for other in &self.known {
-            let Some((halt, None)) = self.first_riddle(roles, other) else { continue };
-            let mut union = [&stretch, other.stretch(halt)].concat();
-            union.sort_unstable();
-            union.dedup();
-            if self.oracle.ask(&union).await? == Answer::Yes {
-                return Ok(Some(union));
+        let unions = self.unions(roles, &stretch);
+        // Of a single test both tours show a stretch it stands in. Where they have none in common,
+        // two may act together, or each by itself: both at once.
+        let is_apart = |union: &&Vec<TestIndex>| union.len() == 2 * stretch.len();
+        let ahead = unions.iter().filter(is_apart).take(self.oracle.lab().width() - 1).cloned();
+        self.oracle
+            .ask_all(&[stretch.clone()].into_iter().chain(ahead).collect::<Vec<_>>())
+            .await?;
+        for candidate in [stretch.clone()].into_iter().chain(unions) {
+            if self.oracle.ask(&candidate).await? == Answer::Yes {
+                return Ok(Some(candidate));
             }
         }
         if self.oracle.ask(&prefix).await? != Answer::Yes {
@@ -278,6 +279,18 @@ impl Tours<'_> {
         }
         let before = &prefix[..prefix.len() - stretch.len()];
         self.halved(before, &stretch).await.map(Some)
+    }
+
+    /// The stretch with that of each other tour at which the effect came unexpected.
+    fn unions(&self, roles: &Roles, stretch: &[TestIndex]) -> Vec<Vec<TestIndex>> {
+        let union = |other: &Tour| {
+            let (halt, None) = self.first_riddle(roles, other)? else { return None };
+            let mut union = [stretch, other.stretch(halt)].concat();
+            union.sort_unstable();
+            union.dedup();
+            Some(union)
+        };
+        self.known.iter().filter_map(union).collect()
     }
 
     /// Halves what stands before the stretch as long as one half is enough.

@@ -85,13 +85,22 @@ pub struct Engine {
 impl Engine {
     /// Brings up an agent and lets it collect.
     pub fn start(launch: Launch, interrupt: &Interrupt) -> Result<Self, StartError> {
+        Self::start_and(launch, interrupt, || ())
+    }
+
+    /// The same, with something to be done meanwhile.
+    pub fn start_and(
+        launch: Launch,
+        interrupt: &Interrupt,
+        meanwhile: impl FnOnce(),
+    ) -> Result<Self, StartError> {
         let program = launch.program.clone();
         let fail = |kind, stderr| StartError { program, kind, stderr };
         let mut engine = match Self::prepare(launch, interrupt) {
             Ok(engine) => engine,
             Err(kind) => return Err(fail(kind, String::new())),
         };
-        engine.collect().map_err(|(kind, stderr)| fail(kind, stderr))?;
+        engine.collect(meanwhile).map_err(|(kind, stderr)| fail(kind, stderr))?;
         Ok(engine)
     }
 
@@ -128,9 +137,10 @@ impl Engine {
     }
 
     /// Starts the first agent and waits until it has collected.
-    fn collect(&mut self) -> Result<(), (StartErrorKind, String)> {
+    fn collect(&mut self, meanwhile: impl FnOnce()) -> Result<(), (StartErrorKind, String)> {
         let id = self.spawn(Purpose::Serve).map_err(|kind| (kind, String::new()))?;
         self.server = Some(id);
+        meanwhile();
         loop {
             if self.watch.take() {
                 return Err((StartErrorKind::Interrupted, String::new()));

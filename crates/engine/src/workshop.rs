@@ -2,8 +2,8 @@
 //!
 //! Private (0700), short (the path of a socket has 108 bytes), and gone afterwards. Scratch folders
 //! are removed by a thread of their own, because a run can leave a gigabyte behind and the next one
-//! should not wait for it. What an engine that was killed left behind is removed by the next one
-//! ([`private_folder`]).
+//! should not wait for it. What an engine that was killed left behind is removed by the same thread
+//! of the next one.
 
 use std::fs::{self, File};
 use std::io;
@@ -46,7 +46,10 @@ impl Workshop {
         }
         agent.write(&path.join("agent"))?;
         let (rubbish, received) = mpsc::channel::<PathBuf>();
+        let parent = path.parent().map(Path::to_owned);
         let janitor = thread::Builder::new().name("janitor".to_owned()).spawn(move || {
+            // Once: to look through a folder that everybody uses takes longer than to make one.
+            SWEPT.call_once(|| parent.iter().for_each(|parent| remove_abandoned(parent)));
             for path in received {
                 // What resists now is removed with the whole folder, when nobody is left in it.
                 let _ = remove_tree(&path);
@@ -90,7 +93,7 @@ impl Drop for Workshop {
 }
 
 /// A temporary folder that nobody else may read, gone when dropped, or, if we do not live to see
-/// that, when another process makes one.
+/// that, when another engine is at work.
 #[derive(Debug)]
 pub struct PrivateFolder {
     path: PathBuf,
@@ -111,13 +114,11 @@ impl Drop for PrivateFolder {
     }
 }
 
-/// Makes a private folder; the first time, those whose owners were killed are removed.
+/// Makes a private folder.
 pub fn private_folder() -> io::Result<PrivateFolder> {
     let usual = std::env::temp_dir();
     let is_long = FOLDER_BYTES_MAX < usual.as_os_str().len();
     let parent = if is_long { Path::new("/tmp") } else { usual.as_path() };
-    // Once: to look through a folder that everybody uses takes longer than to make one.
-    SWEPT.call_once(|| remove_abandoned(parent));
     let private = fs::Permissions::from_mode(0o700);
     let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(parent)?;
     // Locked before it has the name by which others look for it.

@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use unflake_engine::Interrupt;
@@ -19,6 +20,10 @@ use crate::settled;
 
 /// Ends with this status where files cannot be shown otherwise than they are.
 pub(crate) const NOT_COVERED: i32 = 125;
+
+/// From one start to the next: about as long as one takes to be ready. Started together, they would
+/// take from those who collect the tests the time that they are to save.
+const APART: Duration = Duration::from_millis(30);
 
 /// A file as it is to be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +51,23 @@ impl Shelters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts as many. One that does not start is started, with its error, when it is needed.
+    /// Starts as many, one after the other, and does not wait for it. One that does not start is
+    /// started, with its error, when it is needed.
     pub fn start(&self, n: u32, project: &Project) {
         // Elsewhere the agent lives no longer than one run.
         let Some(entry) = settled::kept_entry(project.kept.as_deref()) else { return };
-        let started = (0..n).map_while(|_| Waiting::start(&line(project, &entry)).ok());
-        self.waiting().extend(started);
+        let (line, shelters) = (line(project, &entry), self.clone());
+        thread::spawn(move || {
+            for _ in 0..n {
+                let Ok(started) = Waiting::start(&line) else { break };
+                shelters.waiting().push(started);
+                thread::sleep(APART);
+            }
+            // Processes end with the thread that started them.
+            loop {
+                thread::park();
+            }
+        });
     }
 }
 
