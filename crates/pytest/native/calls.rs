@@ -16,8 +16,9 @@
 //! does with an object that has none.
 //!
 //! What must hold, besides what the head of `tracer.rs` says: functions and names that were told
-//! are held here, so that their addresses stay their own. A stub changes nothing that anybody reads but the interpreter itself, and
-//! code compiled by Cython, which then takes a function for overridden, and calls it all the same.
+//! are held here, so that their addresses stay their own. A stub changes nothing that anybody reads
+//! but the interpreter itself, and code compiled by Cython, which then takes a function for
+//! overridden, and calls it all the same.
 
 use core::ffi::c_int;
 use core::ptr::null_mut;

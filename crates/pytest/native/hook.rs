@@ -1,4 +1,4 @@
-//! Can functions in Python be noted on 3.11 without the interpreter running everything the slow way?
+//! Can functions in Python be noted on 3.11 without running everything the slow way?
 //!
 //! A profile function makes it run every instruction of every function unspecialised, which costs
 //! more than all we do. An evaluation hook (PEP 523) is called once for each function in Python,
