@@ -127,6 +127,8 @@ pub struct Calls {
     mentions: Row<u32>,
     called: Row<u32>,
     are_patched: bool,
+    /// The last page of definitions that was made sure to be writable.
+    page: usize,
 }
 
 /// As many names as can be told from functions in `mentions`.
@@ -143,6 +145,7 @@ impl Calls {
             mentions: Row::new(),
             called: Row::new(),
             are_patched: false,
+            page: 0,
         }
     }
 
@@ -180,7 +183,7 @@ impl Calls {
                     self.functions.push(Function { shown, number: NONE, name: NONE, test: 0 });
                     self.by_definition.insert(key, at);
                     if self.are_patched {
-                        patch(shown, at, api);
+                        self.patch(shown, at, api);
                     }
                     at
                 }
@@ -234,11 +237,40 @@ impl Calls {
             unsafe {
                 self.functions.get(at).number = NONE;
                 if !self.are_patched {
-                    patch(self.functions.get(at).shown, at, api);
+                    let shown = self.functions.get(at).shown;
+                    self.patch(shown, at, api);
                 }
             }
         }
         self.are_patched = true;
+    }
+
+    /// Has calls of a function leave a mark, unless its definition cannot be written to.
+    ///
+    /// # Safety
+    ///
+    /// It is a function in C, and has no stub yet.
+    unsafe fn patch(&mut self, function: Object, at: usize, api: &super::Api) {
+        // SAFETY: the caller's promise. A page of definitions is data; it may have been made
+        // read-only after the library was loaded, and is ours in this process.
+        unsafe {
+            let is_bound = super::is_bound(function, api);
+            if is_bound && word(function, super::DEFINITION) == api.new {
+                let place = function.byte_add(VECTORCALL).cast::<usize>();
+                if *place == 0 {
+                    *place = make as *const () as usize;
+                }
+                return;
+            }
+            let place = (key_of(function, api) + FUNCTION) as *mut usize;
+            let page = place as usize & !(PAGE - 1);
+            if page == self.page || mprotect(page, PAGE, READ_AND_WRITE) == 0 {
+                self.page = page;
+                *(&raw mut FUNCTIONS).cast::<usize>().add(at) = *place;
+                #[cfg(target_arch = "x86_64")]
+                place.write((&raw const STUBS) as usize + STUB * at);
+            }
+        }
     }
 
     /// What a code may call: from where to where in `mentions`.
@@ -413,33 +445,6 @@ unsafe fn key_of(function: Object, api: &super::Api) -> usize {
             super::definition_of(function, api)
         } else {
             word(function, super::DESCRIBED)
-        }
-    }
-}
-
-/// Has calls of a function leave a mark, unless its definition cannot be written to.
-///
-/// # Safety
-///
-/// As above, and it has no stub yet.
-unsafe fn patch(function: Object, at: usize, api: &super::Api) {
-    // SAFETY: the caller's promise. A page of definitions is data; it may have been made read-only
-    // after the library was loaded, and is ours in this process.
-    unsafe {
-        let is_maker =
-            super::is_bound(function, api) && word(function, super::DEFINITION) == api.new;
-        if is_maker {
-            let place = function.byte_add(VECTORCALL).cast::<usize>();
-            if *place == 0 {
-                *place = make as *const () as usize;
-            }
-            return;
-        }
-        let place = (key_of(function, api) + FUNCTION) as *mut usize;
-        if mprotect(place as usize & !(PAGE - 1), PAGE, READ_AND_WRITE) == 0 {
-            *(&raw mut FUNCTIONS).cast::<usize>().add(at) = *place;
-            #[cfg(target_arch = "x86_64")]
-            place.write((&raw const STUBS) as usize + STUB * at);
         }
     }
 }

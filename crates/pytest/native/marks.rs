@@ -149,7 +149,7 @@ unsafe fn mark_at(at: usize) {
     }
 }
 
-/// The test begins.
+/// From now on counts what runs.
 ///
 /// # Safety
 ///
@@ -240,7 +240,7 @@ pub unsafe fn listen(code: Object) {
     }
 }
 
-/// Whether the test has begun already: nobody knows where it does.
+/// The test begins: code that runs from now on has another number.
 ///
 /// # Safety
 ///
