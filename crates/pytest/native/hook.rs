@@ -100,7 +100,8 @@ unsafe fn replace(by: Option<Evaluate>) -> bool {
         if !known.contains(&now) {
             return false;
         }
-        set(interpreter, by.or(api.default));
+        // Without one the interpreter has its own, and calls functions the short way.
+        set(interpreter, by);
         true
     }
 }

@@ -75,7 +75,8 @@ def _is_bound(value: Any) -> bool:
 
 
 def _of_type(kind: type) -> Iterator[Tuple[str, Any]]:
-    for name, value in list(_dict(kind).items()):
+    # A type of a library that nobody has used yet may have none.
+    for name, value in list((_dict(kind) or {}).items()):
         if type(value) is staticmethod:
             value = _function(value)
         if type(value) is ClassMethod:

@@ -17,7 +17,8 @@ try:
 except (ImportError, AttributeError):
     _python = None
 
-_VERSION = (3, 11)
+_VERSION, _SINCE = (3, 11), (3, 11, 4)
+"""Before, what an index calls was run without the hook."""
 
 _GLOBALS, _CODE = 8, 32
 _LIMIT, _TRACING, _C_FRAME, _PROFILE, _TRACE = 36, 44, 56, 64, 72
@@ -44,7 +45,8 @@ def addresses() -> List[Optional[int]]:
 
 
 def _is_as_expected() -> bool:
-    if sys.version_info[:2] != _VERSION or sys.version_info.releaselevel != "final":
+    version = sys.version_info
+    if version[:2] != _VERSION or version < _SINCE or version.releaselevel != "final":
         return False
     if _python is None or not all(hasattr(_python, each) for each in _FUNCTIONS):
         return False
