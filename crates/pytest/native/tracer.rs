@@ -6,9 +6,12 @@
 //! done with. Only one that this process has not seen before is shown to Python, which gives it a
 //! number.
 //!
-//! This file is its own compilation unit: `build.rs` makes a library of a few kilobytes of it, and
-//! the agent loads that by `ctypes` (`agents/python/unflake_agent/trace/native.py`). A callback of
-//! C's cannot be written without `unsafe`, which the crates of the workspace forbid. It knows of
+//! Where calls leave marks that can be read afterwards (`calls.rs`, `marks.rs`; on 3.11 with
+//! `hook.rs`), nothing is told of them: this is for all other interpreters and processors.
+//!
+//! This file with its modules is its own compilation unit: `build.rs` makes a small library of it,
+//! and the agent loads that by `ctypes` (`agents/python/unflake_agent/trace/native.py`). A callback
+//! of C's cannot be written without `unsafe`, which the crates of the workspace forbid. It knows of
 //! Python only what the agent gives it (`Api`): addresses of functions and of objects, and places
 //! in objects, which the agent has checked against objects it knows. What must hold, and why:
 //!
@@ -33,7 +36,7 @@ mod marks;
 mod store;
 
 use calls::Calls;
-use store::Row;
+use store::{Map, Row};
 
 type Object = *mut c_void;
 type Profiler = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
@@ -54,8 +57,6 @@ const NOWHERE: usize = usize::MAX;
 
 /// Python has no number for it.
 const NONE: u32 = u32::MAX;
-/// Places in the table at first. It doubles when it is half full.
-const N_PLACES: usize = 1 << 13;
 /// So many calls of one function's are heard, then its places are switched off one by one. To
 /// switch them on again, when a later test calls it, costs as much as to hear some thirty calls;
 /// this is more, for the sake of places that call one C function after another.
@@ -125,8 +126,6 @@ pub struct Api {
 /// How a function is known.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Address of a code object or of the definition of a C function; 0 for an empty place.
-    key: usize,
     number: u32,
     /// The test in which it was noted last.
     test: u32,
@@ -138,26 +137,13 @@ struct Entry {
     is_worn: bool,
 }
 
-impl Entry {
-    fn new(key: usize, number: u32, test: u32) -> Self {
-        Self { key, number, test, n_heard: 0, told: 0, is_worn: false }
-    }
-}
-
-/// What is known by its address.
-struct Table {
-    entries: *mut Entry,
-    /// One less than the number of places, a power of two.
-    mask: usize,
-    n_entries: usize,
-}
-
 struct State {
     api: Api,
-    /// Functions, and their numbers.
-    table: Table,
+    /// Functions, by the address of a code object or of the definition of a C function.
+    known: Row<Entry>,
+    by_address: Map,
     /// Code that ran outside of tests, and whether it is the runner's.
-    outside: Table,
+    outside: Map,
     /// Numbers noted in this test.
     noted: Row<u32>,
     test: u32,
@@ -202,48 +188,6 @@ unsafe fn word(object: Object, offset: usize) -> usize {
     unsafe { *object.byte_add(offset).cast::<usize>() }
 }
 
-impl Table {
-    /// Its place, or the empty one where it belongs. There is always an empty one.
-    fn find(&self, key: usize) -> *mut Entry {
-        let mut at = (key >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
-        loop {
-            // SAFETY: the mask keeps it within the table.
-            let (entry, found) = unsafe {
-                let entry = self.entries.add(at & self.mask);
-                (entry, (*entry).key)
-            };
-            if found == key || found == 0 {
-                return entry;
-            }
-            at += 1;
-        }
-    }
-
-    fn insert(&mut self, entry: Entry) {
-        if 2 * self.n_entries > self.mask {
-            self.grow();
-        }
-        // SAFETY: `find` gives a place of the table.
-        unsafe { *self.find(entry.key) = entry };
-        self.n_entries += 1;
-    }
-
-    fn grow(&mut self) {
-        let (old, n_old) = (self.entries, self.mask + 1);
-        (self.entries, self.mask) = (zeroed(2 * n_old), 2 * n_old - 1);
-        // SAFETY: the old entries are as many as there were places, and nobody else's.
-        unsafe {
-            for at in 0..n_old {
-                let entry = *old.add(at);
-                if entry.key != 0 {
-                    *self.find(entry.key) = entry;
-                }
-            }
-            free(old.cast());
-        }
-    }
-}
-
 /// Room for so many, all zero.
 fn zeroed<T>(n: usize) -> *mut T {
     // SAFETY: any size may be asked for; what is made of zeroes here are numbers and pointers.
@@ -257,31 +201,25 @@ fn zeroed<T>(n: usize) -> *mut T {
 }
 
 impl State {
-    /// Whether it is known; if so, it is noted.
+    fn known(&self, key: usize) -> Option<&mut Entry> {
+        // SAFETY: it is the place of one; the caller refers to one at a time.
+        self.by_address.get(key).map(|at| unsafe { self.known.get(at) })
+    }
+
+    /// Whether it is known; if so, it is noted, unless it was in this test.
     fn note(&mut self, key: usize) -> bool {
-        let entry = self.table.find(key);
-        // SAFETY: `find` gives a place of the table; nothing else refers to it now.
-        let entry = unsafe { &mut *entry };
-        if entry.key == 0 {
-            return false;
+        let test = self.test;
+        let Some(entry) = self.known(key) else { return false };
+        if entry.test != test {
+            (entry.test, entry.n_heard) = (test, 0);
+            let number = entry.number;
+            self.push(number);
         }
-        self.renew(entry);
         true
     }
 
-    /// Notes what is known, if it is not noted in this test.
-    fn renew(&mut self, entry: &mut Entry) {
-        if entry.test != self.test {
-            entry.test = self.test;
-            entry.n_heard = 0;
-            self.push(entry.number);
-        }
-    }
-
     fn is_noted(&self, key: usize) -> bool {
-        // SAFETY: as above.
-        let entry = unsafe { &*self.table.find(key) };
-        entry.key == key && entry.test == self.test
+        self.known(key).is_some_and(|entry| entry.test == self.test)
     }
 
     fn push(&mut self, number: u32) {
@@ -291,7 +229,8 @@ impl State {
     }
 
     fn insert(&mut self, key: usize, number: u32) {
-        self.table.insert(Entry::new(key, number, self.test));
+        self.by_address.insert(key, self.known.len());
+        self.known.push(Entry { number, test: self.test, n_heard: 0, told: 0, is_worn: false });
         self.push(number);
     }
 
@@ -311,11 +250,10 @@ impl State {
 
     /// Which events of a code are to be switched on now, after others were switched off.
     fn missing(&mut self, code: usize) -> Option<(Object, bool)> {
-        // SAFETY: `find` gives a place of the table; nothing else refers to it now.
-        let entry = unsafe { &mut *self.table.find(code) };
+        let entry = self.known(code)?;
         let of_target = if code == self.target { RETURN_IS } else { 0 };
         let wanted = entry.told | CALLS_ARE | of_target;
-        if entry.key == 0 || (entry.told == wanted && !entry.is_worn) {
+        if entry.told == wanted && !entry.is_worn {
             return None;
         }
         let was_worn = entry.is_worn;
@@ -326,11 +264,7 @@ impl State {
 
     /// Whether the interpreter is to ask again at this place of a code that calls something.
     fn answer(&mut self, code: usize) -> Option<Object> {
-        // SAFETY: as above.
-        let entry = unsafe { &mut *self.table.find(code) };
-        if entry.key == 0 {
-            return None;
-        }
+        let entry = self.known(code)?;
         entry.n_heard = entry.n_heard.saturating_add(1);
         entry.is_worn |= entry.n_heard > N_HEARD_MAX;
         Some(if entry.is_worn { self.api.disable } else { self.api.none })
@@ -425,16 +359,18 @@ unsafe fn outside(code: Object) -> Object {
     unsafe {
         let api = state().api;
         let key = code as usize;
-        let found = *state().outside.find(key);
-        if found.key == key {
-            return if found.number == 1 { api.disable } else { api.none };
-        }
-        let number = u32::from(ask(api, api.is_runner, code, null_mut()) == 1);
-        let outside = &mut state().outside;
-        if (*outside.find(key)).key == 0 {
-            outside.insert(Entry::new(key, number, 0));
-        }
-        if number == 1 { api.disable } else { api.none }
+        let is_runner = match state().outside.get(key) {
+            Some(known) => known,
+            None => {
+                let said = usize::from(ask(api, api.is_runner, code, null_mut()) == 1);
+                let outside = &mut state().outside;
+                if outside.get(key).is_none() {
+                    outside.insert(key, said);
+                }
+                said
+            }
+        };
+        if is_runner == 1 { api.disable } else { api.none }
     }
 }
 
@@ -663,14 +599,14 @@ pub static CALLS: Method = method(on_call);
 /// What the agent says is true, and stays so; nothing of ours is installed yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracer_begin(api: *const Api) {
-    let table = || Table { entries: zeroed(N_PLACES), mask: N_PLACES - 1, n_entries: 0 };
     let made: *mut State = zeroed(1);
     // SAFETY: there is room for it; nobody else looks at the state yet.
     unsafe {
         made.write(State {
             api: *api,
-            table: table(),
-            outside: table(),
+            known: Row::new(),
+            by_address: Map::new(),
+            outside: Map::new(),
             noted: Row::new(),
             test: 0,
             target: NOWHERE,

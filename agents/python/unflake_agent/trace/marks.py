@@ -89,7 +89,6 @@ def are_possible() -> bool:
         and all(hasattr(_python, each) for each in needed)
         and _word(id(BuiltinFunctionType) + _VECTORCALL_OFFSET) == _VECTORCALL
         and _has_words(_sample.__code__)
-        and shortcuts() is not None
     )
 
 
