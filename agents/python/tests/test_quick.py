@@ -102,6 +102,25 @@ STANDS_AROUND = """
         depth.pop()
 """
 
+SETS_WHERE = """
+    import sys
+    def pytest_runtest_setup(item): sys.where = getattr(sys, "where", "") + "WHERE"
+    def pytest_runtest_teardown(item): sys.where = ""
+"""
+
+REGISTERS = """
+    import sys
+    class Late:
+        def pytest_runtest_setup(self, item): sys.where += " late"
+    def test_before(request):
+        assert sys.where == "rootsub"
+        request.config.pluginmanager.register(Late(), "late")
+    def test_while(request):
+        assert sorted(sys.where.split()) == ["late", "rootsub"]
+        request.config.pluginmanager.unregister(name="late")
+    def test_after(): assert sys.where == "rootsub"
+"""
+
 WHICH_WAY = """
     import sys
     def test_way():
@@ -151,6 +170,28 @@ class AsPlain(ProjectCase):
             test_a="from conftest import depth\ndef test_a(): assert not depth",
         )
         self.compare()
+
+    def test_hooks_of_conftests_are_for_their_folders(self):
+        self.write(
+            conftest=SETS_WHERE.replace("WHERE", "root"),
+            sub__conftest=SETS_WHERE.replace("WHERE", "sub"),
+            other__conftest=SETS_WHERE.replace("WHERE", "other"),
+            sub__test_sub=REGISTERS,
+            other__test_other="import sys\ndef test_a(): assert sys.where == 'rootother'",
+            test_root="import sys\ndef test_a(): assert sys.where == 'root'",
+        )
+        self.compare()
+
+
+class Reports(ProjectCase):
+    def test_a_failure_is_shown_with_the_source_of_all_its_modules(self):
+        self.write(
+            helper="def fail(x):\n    assert x == 2, 'as said'",
+            test_a="from helper import fail\ndef test_a():\n    one = 1\n    fail(one)",
+        )
+        (end,) = self.engine().whole().ends
+        for line in ("one = 1", "fail(one)", "def fail(x):", "E       AssertionError: as said"):
+            self.assertIn(line, end["text"])
 
 
 class Ways(ProjectCase):

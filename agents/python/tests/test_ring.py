@@ -7,9 +7,18 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 
 from unflake_agent.ring import Ring  # noqa: E402
-from unflake_agent.wire import frame  # noqa: E402
+from unflake_agent.wire import frame, passed, started  # noqa: E402
 
 N_MESSAGES = 60_000
+
+
+class Frames(unittest.TestCase):
+    def test_by_hand_and_by_the_encoder_are_the_same(self):
+        at = {"position": 7, "attempt": 1}
+        self.assertEqual(started(7, 1), frame("start", at))
+        for seconds in (0.0, 1.5e-7, 0.25, 1e22):
+            end = dict(at, outcome="passed", phase="call", seconds=seconds)
+            self.assertEqual(passed(7, 1, seconds), frame("end", end))
 
 
 class Shared(unittest.TestCase):

@@ -13,17 +13,28 @@ import threading
 import traceback
 from os import _exit
 from time import perf_counter
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Sequence
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    NoReturn,
+    Optional,
+    Sequence,
+    Union,
+)
 
 from . import isolate, linux, separate
 from .ring import Ring
-from .wire import Connect, Gone
+from .wire import Connect, Connection, Gone, frame, passed, started
 
 BROKEN = 98
 """Exit status of a run that our own code could not bring to an end."""
 
-Sink = Callable[..., None]
-"""Says one message: its name, and its body as keywords."""
+Speaker = Union[Ring, Connection]
+"""To whom a run says what happens in it."""
 
 
 class Run(NamedTuple):
@@ -74,6 +85,9 @@ class Ended(NamedTuple):
     details: Dict[str, str]
     stops: bool
     """Whether the session ends here, as pytest's does after ``pytest.exit``."""
+
+
+PASSED = Ended("passed", "call", {}, False)
 
 
 class Suite:
@@ -138,7 +152,7 @@ def live(
         _settle(isolated, setting)
         separate.own_random(setting.found)
         gc.unfreeze()
-        _attempts(run, setting, isolated, ring.send)
+        _attempts(run, setting, isolated, ring)
         _exit(0)
     except BaseException:
         _complain()
@@ -158,7 +172,7 @@ def live_in_place(run: Run, setting: Setting) -> NoReturn:
         _settle(isolated, setting)
         refused += isolated.refused
         connection.send("isolated", applied=isolated.applied, refused=refused)
-        _attempts(run, setting, isolated, connection.send)
+        _attempts(run, setting, isolated, connection)
         _exit(0)
     except Gone:
         _exit(0)
@@ -208,7 +222,7 @@ def _watch(run: Run, setting: Setting, isolated: isolate.Isolated) -> Any:
     return watching.Watch(run.watch, wanted, place)
 
 
-def _perturb(run: Run, setting: Setting, send: Sink) -> None:
+def _perturb(run: Run, setting: Setting, speaker: Speaker) -> None:
     """Makes circumstances otherwise, and says which."""
     if run.perturb is None:
         return
@@ -222,7 +236,7 @@ def _perturb(run: Run, setting: Setting, send: Sink) -> None:
         seeds_numpy=not found.unseeded_numpy,
         neighbour=company.neighbour(run, setting) if can_fork else None,
     )
-    send("perturbed", **perturbing.apply(run.perturb, around))
+    speaker.send("perturbed", **perturbing.apply(run.perturb, around))
 
 
 def _trace(run: Run, setting: Setting) -> Any:
@@ -245,10 +259,10 @@ def _plan(run: Run) -> Iterator[Any]:
             yield position, attempt, test, following
 
 
-def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink) -> None:
+def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, speaker: Speaker) -> None:
     suite = setting.suite
     suite.begin(run.order, run.brief, run.scratch)
-    _perturb(run, setting, send)
+    _perturb(run, setting, speaker)
     watch = _watch(run, setting, isolated)
     if watch is not None and watch.tells_fixtures:
         suite.tell_fixtures(watch.note)
@@ -258,24 +272,25 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, send: Sink
         if watch is not None and attempt == 0 and watch.is_due(position):
             restored = watch.restore()
             if not run.stretch:
-                send("restored", **restored)
-        send("start", position=position, attempt=attempt)
+                speaker.send("restored", **restored)
+        speaker.forward(started(position, attempt))
         begun = perf_counter()
         ended = suite.attempt(test, following)
         seconds = perf_counter() - begun
         total += seconds
-        send(
-            "end",
-            b"" if trace is None else trace.take(position, attempt),
-            position=position,
-            attempt=attempt,
-            outcome=ended.outcome,
-            phase=ended.phase,
-            seconds=seconds,
-            **ended.details,
-            **(watch.look(total) if watch is not None else {}),
-        )
+        traced = b"" if trace is None else trace.take(position, attempt)
+        changes = {} if watch is None else watch.look(total)
+        speaker.forward(traced + _ended(position, attempt, seconds, ended, changes))
         if ended.stops:
             suite.finish()
             break
-    send("done", **(watch.last_words() if watch is not None else {}))
+    speaker.send("done", **(watch.last_words() if watch is not None else {}))
+
+
+def _ended(
+    position: int, attempt: int, seconds: float, ended: Ended, changes: Dict[str, Any]
+) -> bytes:
+    if ended is PASSED and not changes:
+        return passed(position, attempt, seconds)
+    body = dict(position=position, attempt=attempt, outcome=ended.outcome, phase=ended.phase)
+    return frame("end", dict(body, seconds=seconds, **ended.details, **changes))

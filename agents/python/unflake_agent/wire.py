@@ -73,6 +73,17 @@ def framed(data: bytes) -> bytes:
     return _length.pack(len(data)) + data
 
 
+def started(position: int, attempt: int) -> bytes:
+    """``frame`` for what is said before each test; by hand, in a fifth of the time."""
+    return framed(b'{"start":{"position":%d,"attempt":%d}}' % (position, attempt))
+
+
+def passed(position: int, attempt: int, seconds: float) -> bytes:
+    """The same for what is said after most of them."""
+    words = b'{"end":{"position":%d,"attempt":%d,"outcome":"passed","phase":"call","seconds":%r}}'
+    return framed(words % (position, attempt, seconds))
+
+
 def high(fd: int) -> int:
     """Moves a descriptor up, where tests do not look; leaves it where it is if that is refused."""
     try:
@@ -99,9 +110,9 @@ class Stream:
         close(self._fd)
         self._fd = -1
 
-    def send(self, name: str, before: bytes = b"", **body: Any) -> None:
-        """Says one message, with frames that stand before it."""
-        self.forward(before + frame(name, body))
+    def send(self, name: str, **body: Any) -> None:
+        """Says one message."""
+        self.forward(frame(name, body))
 
     def forward(self, data: bytes) -> None:
         """Passes frames on as they are."""
@@ -168,12 +179,10 @@ class Connection(Stream):
             return False
         return (status.st_dev, status.st_ino) == self._identity
 
-    def send(self, name: str, before: bytes = b"", **body: Any) -> None:
-        """Says one message, with frames that stand before it; a process that does not own the
-        connection ends here."""
+    def forward(self, data: bytes) -> None:
+        """Passes frames on as they are; a process that does not own the connection ends here."""
         if getpid() != self._owner:
             _exit(STRAY)
-        data = before + frame(name, body)
         try:
             if self._is_ours():
                 self._write(data)

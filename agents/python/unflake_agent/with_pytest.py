@@ -14,7 +14,9 @@ last test's teardown, or of ``finish`` when a test stopped the session.
 """
 
 import copy
+import inspect
 import os
+import sys
 import traceback
 import unittest
 from os import SEEK_END, lseek
@@ -25,7 +27,7 @@ import pytest
 from _pytest.capture import FDCapture
 
 from . import neighbours
-from .child import Ended, Suite
+from .child import PASSED, Ended, Suite
 from .wire import text
 
 try:
@@ -80,8 +82,14 @@ class PytestSuite(Suite):
             self._quick = quick.Quick(session.config, self._reports)
             session.config.pluginmanager.register(self._quick)
         _look_before_reading(session.config)
+        _remember_hooks(session)
         self._serve(self)
         return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, call: Any) -> None:
+        if call.excinfo is not None:
+            _tell_modules(call.excinfo.tb)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -277,6 +285,41 @@ def _snap_if_any(stream: Any) -> Callable[[], Any]:
     return snap_if_any
 
 
+def _remember_hooks(session: Any) -> None:
+    """Which conftests a file is under is asked four times for each test, and found out anew each
+    time; with several conftests, that takes longer than a quick test. It changes with the plugins.
+    """
+    plugins = getattr(session.config.pluginmanager, "_name2plugin", None)
+    if not isinstance(plugins, dict):
+        return
+    find_out, n_plugins = session.gethookproxy, -1
+    known: Dict[Any, Any] = {}
+
+    def gethookproxy(fspath: Any) -> Any:
+        nonlocal n_plugins
+        if n_plugins != len(plugins):
+            n_plugins = len(plugins)
+            known.clear()
+        hooks = known.get(fspath)
+        if hooks is None:
+            hooks = known[fspath] = find_out(fspath)
+        return hooks
+
+    session.gethookproxy = gethookproxy
+
+
+def _tell_modules(traceback: Any) -> None:
+    """To show its source, ``inspect`` wants to know to which module a file belongs, and looks up
+    the true path of every module there is: twice the time of all the rest of the report."""
+    known = getattr(inspect, "modulesbyfile", None)
+    while isinstance(known, dict) and traceback is not None:
+        frame = traceback.tb_frame
+        name, file = frame.f_globals.get("__name__"), frame.f_code.co_filename
+        if getattr(sys.modules.get(name), "__file__", None) == file:
+            known.setdefault(file, name)
+        traceback = traceback.tb_next
+
+
 def _make_anew(item: Any) -> None:
     """A second attempt must not find what the first left on ``self`` or in its output."""
     del item._report_sections[:]
@@ -308,7 +351,7 @@ def _aggregate(reports: List[Any], stops: bool) -> Ended:
         return Ended(outcome, first.when, details, stops)
     if skipped:
         return Ended("skipped", skipped[0].when, _reason(skipped[0]), stops)
-    return Ended("passed", "call", {}, stops)
+    return PASSED._replace(stops=True) if stops else PASSED
 
 
 def _is_whole(report: Any) -> bool:

@@ -17,7 +17,7 @@ import unittest
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from .child import Ended, Suite
+from .child import PASSED, Ended, Suite
 from .wire import text
 
 _MESSAGE_LIMIT = 2000
@@ -33,7 +33,7 @@ class _Result(unittest.TestResult):
         self.clear()
 
     def clear(self) -> None:
-        self.worst = Ended("passed", "call", {}, False)
+        self.worst = PASSED
 
     def _note(self, outcome: str, details: Dict[str, str]) -> None:
         if _SEVERITY.index(outcome) > _SEVERITY.index(self.worst.outcome):
