@@ -139,6 +139,13 @@ class Setting(NamedTuple):
     """Loads one more of our modules."""
 
 
+def get_ready(run: Run, setting: Setting) -> None:
+    """What can be done before a run is forked. Whatever a fresh process touches is copied for it
+    first, and copied again for the next one; who forks them has copied it already."""
+    separate.own_temporary_folder(run.scratch)
+    setting.suite.begin(run.order, run.brief, run.scratch)
+
+
 def live(
     run: Run, setting: Setting, isolated: isolate.Isolated, ring: Ring, errors: int
 ) -> NoReturn:
@@ -147,7 +154,6 @@ def live(
         os.setsid()
         ring.adopt()
         separate.own_errors(setting.found, errors)
-        separate.own_temporary_folder(run.scratch)
         separate.own_files(setting.found)
         _settle(isolated, setting)
         separate.own_random(setting.found)
@@ -165,7 +171,7 @@ def live_in_place(run: Run, setting: Setting) -> NoReturn:
     try:
         connection = setting.connect({"role": "run", "run": run.run, "pid": os.getpid()})
         wanted, refused = possible(run.isolation, setting, False)
-        separate.own_temporary_folder(run.scratch)
+        get_ready(run, setting)
         isolated = isolate.isolate(wanted, setting.where, run.scratch)
         for upper in isolated.uppers if not run.is_watched else ():
             os.close(upper)
@@ -261,7 +267,6 @@ def _plan(run: Run) -> Iterator[Any]:
 
 def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, speaker: Speaker) -> None:
     suite = setting.suite
-    suite.begin(run.order, run.brief, run.scratch)
     _perturb(run, setting, speaker)
     watch = _watch(run, setting, isolated)
     if watch is not None and watch.tells_fixtures:

@@ -23,13 +23,17 @@ import os
 import select
 import signal
 import traceback
+
+# Those of ``signal`` look everything up in its enumerations, in every run.
+from _signal import SIG_DFL
+from _signal import signal as _set_handler
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET
 from _socket import socket as _Socket
 from _socket import socketpair as _socketpair
 from typing import Any, Dict, List, NamedTuple, NoReturn, Sequence, Tuple
 
 from . import isolate, linux
-from .child import BROKEN, Run, Setting, live, possible
+from .child import BROKEN, Run, Setting, get_ready, live, possible
 from .isolate import Isolated
 from .ring import Ring
 from .wire import Gone, Stream, high
@@ -159,15 +163,18 @@ def _one(cell: Cell, run: Run, passed: List[int]) -> None:
         cell.setting.bring("perturb")
     if run.trace:
         cell.setting.bring("trace").prepare()
+    get_ready(run, cell.setting)
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:
         uppers = [] if run.is_watched else cell.isolated.uppers
         for fd in (engine.fileno(), cell.wishes.fileno(), *uppers):
             os.close(fd)
-        die_with(guard)
+        if not cell.has_own_processes:
+            # With a process 1 all others end.
+            die_with(guard)
         for number, handler in cell.handlers.items():
-            signal.signal(number, handler)
+            _set_handler(number, handler)
         live(run, cell.setting, cell.isolated, cell.ring, passed[1])
     os.close(passed[1])
     if not cell.has_own_processes:
@@ -232,6 +239,6 @@ def _end_the_rest() -> None:
 def _deaf() -> Dict[int, Any]:
     """The host's signal handlers are not for these processes; ending is left to the kernel."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGCHLD)
-    handlers = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+    handlers = {int(number): _set_handler(number, SIG_DFL) for number in numbers}
     # None is a handler that was not set from Python, and cannot be set again from here.
     return {number: handler for number, handler in handlers.items() if handler is not None}

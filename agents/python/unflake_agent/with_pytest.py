@@ -51,6 +51,7 @@ class PytestSuite(Suite):
         self._serve = serve
         self._session: Any = None
         self._items: List[Any] = []
+        self._collected: List[Any] = []
         self._reports: List[Any] = []
         self._shown: Set[int] = set()
         self._style = ""
@@ -76,6 +77,8 @@ class PytestSuite(Suite):
     def pytest_runtestloop(self, session: Any) -> bool:
         self._session = session
         self._items = list(session.items)
+        # Not to be freed in a run: that would count down, and so copy, every one of them.
+        self._collected = session.items
         self.tests = [_describe(item) for item in self._items]
         self.rootdir = str(session.config.rootdir)
         if quick is not None and quick.is_possible(session.config):
