@@ -78,6 +78,7 @@ const BYTES: usize = 32;
 /// Where in a code its constants and its variables are, and its names; the agent has looked.
 const WORDS: [usize; 2] = [24, 96];
 const NAMES: usize = 32;
+const N_INSTRUCTIONS: usize = 256;
 
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
@@ -108,6 +109,39 @@ struct Function {
     test: u32,
 }
 
+/// What an instruction has to do with names, and how far the number of its name is shifted.
+#[derive(Clone, Copy)]
+enum Use {
+    Nothing,
+    /// The next has more to its number.
+    Extends,
+    Attribute(u8),
+    Global(u8),
+    /// It calls functions of a name that it does not have.
+    Unseen(u8),
+}
+
+/// By instruction: most have nothing to do with names, and it is asked of all that run.
+fn uses(api: &Api) -> [Use; N_INSTRUCTIONS] {
+    let mut uses = [Use::Nothing; N_INSTRUCTIONS];
+    let mut set = |instruction: usize, what: Use| {
+        if let Some(place) = uses.get_mut(instruction) {
+            *place = what;
+        }
+    };
+    set(api.extends, Use::Extends);
+    for [instruction, shift] in api.attributes {
+        set(instruction, Use::Attribute(shift as u8));
+    }
+    for [instruction, shift] in api.globals {
+        set(instruction, Use::Global(shift as u8));
+    }
+    for (number, [_, instruction]) in (0..).zip(api.unseen) {
+        set(instruction, Use::Unseen(number));
+    }
+    uses
+}
+
 /// That a function goes by a name.
 #[derive(Clone, Copy)]
 struct Alias {
@@ -125,6 +159,7 @@ pub struct Calls {
     tests: Row<u32>,
     /// What codes may call, one after another: names, and functions behind them.
     mentions: Row<u32>,
+    uses: [Use; N_INSTRUCTIONS],
     called: Row<u32>,
     are_patched: bool,
     /// The last page of definitions that was made sure to be writable.
@@ -143,6 +178,7 @@ impl Calls {
             names: Map::new(),
             tests: Row::new(),
             mentions: Row::new(),
+            uses: [Use::Nothing; N_INSTRUCTIONS],
             called: Row::new(),
             are_patched: false,
             page: 0,
@@ -243,6 +279,7 @@ impl Calls {
             }
         }
         self.are_patched = true;
+        self.uses = uses(&api.calls);
     }
 
     /// Has calls of a function leave a mark, unless its definition cannot be written to.
@@ -323,23 +360,16 @@ impl Calls {
         unsafe {
             for at in (0..word(bytes, LENGTH)).step_by(2) {
                 let [instruction, low] = *bytes.byte_add(BYTES + at).cast::<[u8; 2]>();
-                let (instruction, argument) = (usize::from(instruction), high | usize::from(low));
-                high = if instruction == api.calls.extends { argument << 8 } else { 0 };
-                let name = |shift: usize| word(names, ITEMS + 8 * (argument >> shift));
-                for [attribute, shift] in api.calls.attributes {
-                    if instruction == attribute {
-                        self.mention(name(shift));
-                    }
-                }
-                for [global, shift] in api.calls.globals {
-                    if instruction == global {
-                        self.mention_global(globals, name(shift) as Object, api);
-                    }
-                }
-                for [name, statement] in api.calls.unseen {
-                    if instruction == statement {
-                        self.mention(name);
-                    }
+                let argument = high | usize::from(low);
+                let name = |shift: u8| word(names, ITEMS + 8 * (argument >> shift));
+                high = 0;
+                match self.uses[usize::from(instruction)] {
+                    Use::Nothing => {}
+                    Use::Extends => high = argument << 8,
+                    Use::Attribute(shift) => self.mention(name(shift)),
+                    Use::Global(shift) => self.mention_global(globals, name(shift) as Object, api),
+                    Use::Unseen(0) => self.mention(api.calls.unseen[0][0]),
+                    Use::Unseen(_) => self.mention(api.calls.unseen[1][0]),
                 }
             }
         }

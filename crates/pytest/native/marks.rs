@@ -327,10 +327,10 @@ unsafe fn find() {
         if *api.marks.current == marks.number {
             set(&api.marks, marks.outside);
         }
-        for each in 0..marks.looked_at.len() {
-            let (address, at) = *marks.looked_at.get(each);
+        let (number, in_code) = (marks.number, api.marks.in_code);
+        for &(address, at) in marks.looked_at.all() {
             // Above it, if somebody has changed what is monitored meanwhile.
-            if word(address as Object, api.marks.in_code) >= marks.number {
+            if word(address as Object, in_code) >= number {
                 mark_at(at);
             }
         }

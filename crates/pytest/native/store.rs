@@ -2,6 +2,7 @@
 //! addresses to places in one.
 
 use core::ptr::copy_nonoverlapping;
+use core::slice::from_raw_parts;
 
 use super::{free, zeroed};
 
@@ -29,6 +30,14 @@ impl<T: Copy> Row<T> {
 
     pub fn as_ptr(&self) -> *const T {
         self.values
+    }
+
+    pub fn all(&self) -> &[T] {
+        if self.n == 0 {
+            return &[];
+        }
+        // SAFETY: so many were pushed.
+        unsafe { from_raw_parts(self.values, self.n) }
     }
 
     pub fn push(&mut self, value: T) {

@@ -7,7 +7,7 @@ before it, and by every name under which a class or a module has it.
 
 import sys
 from types import BuiltinFunctionType, ModuleType
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from .names import BoundMethod, ClassMethod, Method
 
@@ -37,12 +37,13 @@ class Functions:
         self._look_into(list(sys.modules), found)
         return found
 
-    def news(self) -> Found:
-        """Those of modules that were imported since, and of the types in them."""
+    def news(self) -> Optional[Found]:
+        """Those of modules that were imported since, and of the types in them, if there are any."""
+        if len(sys.modules) == self._n_modules:
+            return None
         found: Found = [], []
-        if len(sys.modules) != self._n_modules:
-            names = [name for name in list(sys.modules) if name not in self._modules]
-            self._look_into(names, found)
+        names = [name for name in list(sys.modules) if name not in self._modules]
+        self._look_into(names, found)
         return found
 
     def _look_into(self, names: List[str], found: Found) -> None:

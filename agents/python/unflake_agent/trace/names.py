@@ -18,9 +18,9 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from ..wire import text
 
 _NAME_LIMIT = 300
-_IN_PYTHON = '{"module":%s,"name":%s,"file":%s,"line":%d}'
 _IN_C = '{"module":%s,"name":%s}'
 _CO_OPTIMIZED = 1
+_HAS_QUALNAME = hasattr(CodeType, "co_qualname")
 _PYC_HEADER = 16
 _N_FRAMES_UP = 4
 
@@ -49,6 +49,14 @@ def as_bytes(numbers: Iterable[int]) -> bytes:
     return b"".join(number.to_bytes(_WIDTH, "little") for number in numbers)
 
 
+class _Written(Dict[str, str]):
+    """Modules and files as JSON: there are few of them."""
+
+    def __missing__(self, name: str) -> str:
+        written = self[name] = _quoted(text(name, _NAME_LIMIT))
+        return written
+
+
 class Names:
     """The functions of one run, numbered as they come."""
 
@@ -57,47 +65,49 @@ class Names:
         # of quick tests takes more time if it has to look through everything once more.
         self._numbers: Dict[str, int] = {}
         self._news: List[str] = []
-        self._written: Dict[str, str] = {}
+        self._written = _Written()
         # So that the address of a code object is not used again for another.
-        self._codes: Dict[int, CodeType] = {}
+        self._codes: List[CodeType] = []
         self._of_code: Dict[int, int] = {}
         self._files: Dict[str, Dict[Place, str]] = {}
 
     def number(self, seen: Any, namespace: Any = None) -> int:
-        """Of a code object or a C function; of code with its globals, or the name of its module."""
-        if type(seen) is CodeType:
-            return self.of_code(seen, namespace)
-        return self.of_c(seen)
+        """Of a code object or a C function that was not asked about before; of code with its
+        globals, or the name of its module, unless it is being called now."""
+        if type(seen) is not CodeType:
+            return self.of_c(seen)
+        # In one piece: a suite of quick tests asks it twice for each test.
+        module = namespace
+        if type(module) is not str:
+            module = _module_of(seen) if namespace is None else _named(namespace)
+        name = seen.co_qualname if _HAS_QUALNAME else self._qualname(seen)
+        if len(name) > _NAME_LIMIT or not name.isascii():
+            name = text(name, _NAME_LIMIT)
+        self._codes.append(seen)
+        written = self._written
+        return self._number(
+            f'{{"module":{written[module]},"name":{_quoted(name)},'
+            f'"file":{written[seen.co_filename]},"line":{seen.co_firstlineno}}}'
+        )
 
     def of_code(self, code: CodeType, namespace: Any = None) -> int:
-        """Of a function in Python, which is being called now, unless more is told of it."""
+        """The same of a function in Python, perhaps once more."""
         known = self._of_code.get(id(code))
         if known is None:
-            module = _module_of(code) if namespace is None else _named(namespace)
-            name = _quoted(text(self._qualname(code), _NAME_LIMIT))
-            place = self._write(code.co_filename), code.co_firstlineno
-            known = self._number(_IN_PYTHON % (self._write(module), name, *place))
-            self._codes[id(code)], self._of_code[id(code)] = code, known
+            known = self._of_code[id(code)] = self.number(code, namespace)
         return known
 
     def of_c(self, function: Any) -> int:
         """Of a function in C: bound, or as the descriptor of a class."""
         module, name = name_of_c(function)
-        return self._number(_IN_C % (self._write(module), _quoted(text(name, _NAME_LIMIT))))
+        return self._number(_IN_C % (self._written[module], _quoted(text(name, _NAME_LIMIT))))
 
     def _number(self, told: str) -> int:
-        number = self._numbers.get(told)
-        if number is None:
-            number = self._numbers[told] = len(self._numbers)
+        following = len(self._numbers)
+        number = self._numbers.setdefault(told, following)
+        if number == following:
             self._news.append(told)
         return number
-
-    def _write(self, name: str) -> str:
-        """A module or a file, of which there are few."""
-        written = self._written.get(name)
-        if written is None:
-            written = self._written[name] = _quoted(text(name, _NAME_LIMIT))
-        return written
 
     def news(self) -> str:
         """The names given since the last time, in the order of their numbers, as JSON."""
@@ -105,9 +115,7 @@ class Names:
         return ",".join(news)
 
     def _qualname(self, code: CodeType) -> str:
-        name: Optional[str] = getattr(code, "co_qualname", None)
-        if name is not None:
-            return name
+        """Below 3.11, where code does not know its own."""
         file = code.co_filename
         if file not in self._files:
             self._files[file] = qualified(file)

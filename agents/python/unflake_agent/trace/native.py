@@ -319,12 +319,13 @@ class _Prepared:
         """From now on functions in C leave marks; gives what takes the numbers after a test."""
         marks.hide_shortcuts(self._shortcuts)
         library.mark_calls()
+        take, news = library.numbers, self._functions.news
 
         def numbers() -> bytes:
-            taken: bytes = library.numbers()
-            functions, names = self._functions.news()
-            if functions:
-                library.learn(functions, names)
+            taken: bytes = take()
+            found = news()
+            if found is not None:
+                library.learn(*found)
             return taken
 
         return numbers
