@@ -64,8 +64,8 @@ def main(argv: List[str]) -> int:
     """Checks the command line, clears our traces, and hands over."""
     folder = os.path.dirname(os.path.abspath(__file__))
     if argv[1:] == ["shelter"]:
-        status: int = loader(folder)("shelter").main()
-        return status
+        # Somebody waits for the end of this process, and an orderly one takes milliseconds.
+        os._exit(loader(folder)("shelter").main())
     if len(argv) == 4 and argv[1] == "mend":
         loader(folder)("mend").main(argv[2], argv[3])
         return 0

@@ -28,7 +28,7 @@ Bring = Callable[[str], Any]
 """Loads one more of our modules (``__main__``)."""
 
 
-_RARELY = 100_000
+_RARELY = 1_000_000
 """So many new objects are let be before rubbish is looked for, while tests are collected."""
 
 
