@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from engine import ALL, ProjectCase, only_where_permitted
+from engine import ALL, ProjectCase, only_where_permitted, permitted
 
 FILES = """
     import os, subprocess, time
@@ -49,6 +49,48 @@ class Cells(ProjectCase):
         self.write(test_it=FILES)
         first, second = self.cells(self.engine(), "test_starts", "test_is_alone", isolation=["pid"])
         self.assertEqual(first, second)
+
+    def test_a_run_that_is_asked_for_ahead_waits_for_the_end_of_another(self):
+        self.write(test_it=FILES)
+        for isolation in ([], ALL):
+            with self.subTest(isolation=isolation):
+                engine = self.engine()
+                (cell,) = self.cells(engine, "test_reads", isolation=isolation)
+                hanging = engine.start(["test_hangs"], isolation=isolation)
+                engine.until(lambda: hanging.all("start") and hanging.forked)
+                self.assertEqual(hanging.forked["pid"], cell)
+                ahead = engine.start(["test_reads"], isolation=isolation, is_ahead=True)
+                engine.until(lambda: ahead.hellos)
+                self.assertIsNone(ahead.forked)
+                os.killpg(cell, signal.SIGKILL)
+                engine.wait(hanging)
+                engine.wait(ahead)
+                self.assertEqual(ahead.outcomes, ["passed"])
+                self.assertNotEqual(ahead.forked["pid"], cell)
+
+    def test_a_run_that_is_asked_for_ahead_finds_what_any_other_would(self):
+        self.write(test_it=FILES)
+        engine = self.engine()
+        levels = [level for level in ALL if level in permitted()]
+        for first, is_clean in (("test_reads", True), ("test_writes", "tree" not in levels)):
+            with self.subTest(first=first):
+                runs = [engine.start([first], isolation=levels)]
+                again = ["test_reads", "test_is_alone" if "pid" in levels else "test_reads"]
+                runs += [engine.start([test], isolation=levels, is_ahead=True) for test in again]
+                for run in runs:
+                    engine.wait(run)
+                self.assertEqual([run.outcomes for run in runs], [["passed"]] * 3)
+                cells = [run.forked["pid"] for run in runs]
+                self.assertEqual(cells[0] == cells[1], is_clean)
+                self.assertEqual(cells[1], cells[2])
+                was_written = os.path.exists(os.path.join(self.folder, "new"))
+                self.assertEqual(was_written, not is_clean and "tree" not in levels)
+
+    def test_a_run_that_is_asked_for_ahead_begins_at_once_if_there_is_room(self):
+        self.write(test_it=FILES)
+        engine = self.engine()
+        self.assertEqual(engine.run(["test_reads"], is_ahead=True).outcomes, ["passed"])
+        self.assertEqual(engine.run(["test_reads"], is_ahead=True).outcomes, ["passed"])
 
     def test_runs_side_by_side_have_a_cell_each(self):
         self.write(test_it=FILES)

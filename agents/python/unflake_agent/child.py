@@ -45,6 +45,8 @@ class Run(NamedTuple):
     twice: bool
     isolation: List[str]
     scratch: str
+    is_ahead: bool = False
+    """Whether it is to wait until another one has ended."""
     brief: Sequence[int] = ()
     """Tests whose failures were shown before, and need no traceback."""
     watch: Optional[List[str]] = None

@@ -5,14 +5,16 @@ for each cell, for what its guard says and for its end. No signal handler and no
 runs inherit the first and could not be forked safely beside the second.
 
 A run goes to a cell that is free and was set apart in the same way; else a new cell is made. A cell
-in which a run left something behind is not used again.
+in which a run left something behind is not used again. A run that is asked for ahead waits for the
+end of another one.
 """
 
 import gc
 import os
 import select
 import signal
-from typing import Any, Dict, List, Optional
+from collections import deque
+from typing import Any, Deque, Dict, List, NamedTuple, Optional
 
 from . import linux
 from .child import Run, Setting, live_in_place
@@ -101,6 +103,14 @@ class _Cell(Stream):
         return os.waitpid(self.pid, 0)[1]
 
 
+class _Prepared(NamedTuple):
+    """A run that can begin."""
+
+    run: Run
+    connection: Connection
+    errors: int
+
+
 class Server:
     """Serves runs until the engine stops it or is gone."""
 
@@ -112,6 +122,7 @@ class Server:
         self._in_place = in_place
         self._folder = folder
         self._cells: List[_Cell] = []
+        self._ahead: Deque[_Prepared] = deque()
         self._n_made = 0
 
     def serve(self) -> bool:
@@ -172,14 +183,31 @@ class Server:
         if self._in_place:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)
-        cell = self._free_cell(run.isolation)
-        # Opened here and handed over: in there, paths may mean something else.
-        connection = self._setting.connect({"role": "run", "run": run.run, "pid": cell.pid})
+        if run.is_ahead and self._cells and all(cell.run for cell in self._cells):
+            # In which cell it will be is not known yet, and told when it is.
+            self._ahead.append(self._prepare(run, 0))
+        else:
+            cell = self._free_cell(run.isolation)
+            self._begin(cell, self._prepare(run, cell.pid))
+
+    def _prepare(self, run: Run, pid: int) -> _Prepared:
+        # Opened here and handed over: in a cell, paths may mean something else.
+        connection = self._setting.connect({"role": "run", "run": run.run, "pid": pid})
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        errors = os.open(os.path.join(run.scratch, ERRORS), flags, 0o600)
-        cell.start(run, connection, errors)
-        os.close(errors)
-        self._connection.send("forked", run=run.run, pid=cell.pid)
+        errors = high(os.open(os.path.join(run.scratch, ERRORS), flags, 0o600))
+        return _Prepared(run, connection, errors)
+
+    def _begin(self, cell: _Cell, prepared: _Prepared) -> None:
+        cell.start(*prepared)
+        os.close(prepared.errors)
+        self._connection.send("forked", run=prepared.run.run, pid=cell.pid)
+
+    def _begin_next(self) -> None:
+        """A cell is free, or gone."""
+        if self._ahead:
+            # A new cell, if there must be one, is made while the run is still known to wait.
+            cell = self._free_cell(self._ahead[0].run.isolation)
+            self._begin(cell, self._ahead.popleft())
 
     def _free_cell(self, levels: List[str]) -> _Cell:
         for cell in [c for c in self._cells if c.run is None]:
@@ -215,6 +243,9 @@ class Server:
         """In a new process: nothing of the server's stays open."""
         for cell in self._cells:
             cell.let_go()
+        for prepared in self._ahead:
+            prepared.connection.close()
+            os.close(prepared.errors)
         self._connection.close()
 
     def _listen(self, cell: _Cell) -> None:
@@ -227,15 +258,18 @@ class Server:
             return
         if ended is None:
             return
-        self._tell(cell.is_over(), ended["status"])
+        run = cell.is_over()
         if not ended["clean"]:
             self._cells.remove(cell)
             cell.reap()
+        self._begin_next()
+        self._tell(run, ended["status"])
 
     def _bury(self, cell: _Cell) -> None:
         self._cells.remove(cell)
         run = cell.is_over()
         self._tell(run, cell.reap())
+        self._begin_next()
 
     def _tell(self, run: Optional[Run], status: int) -> None:
         if run is None:

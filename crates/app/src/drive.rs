@@ -13,6 +13,11 @@ pub trait World {
     /// How many experiments it works on at once.
     fn width(&self) -> usize;
 
+    /// How many more it takes, to begin with them as soon as it can.
+    fn n_ahead(&self) -> usize {
+        0
+    }
+
     /// Takes an experiment; its answer comes from [`World::next`] at some time.
     fn submit(&mut self, experiment: &Experiment);
 
@@ -101,9 +106,10 @@ pub fn drive<T: 'static>(
     let mut under_way: BTreeMap<RunId, Experiment> = BTreeMap::new();
     let mut finish = Finish::Complete;
     loop {
-        let room = world.width().saturating_sub(under_way.len());
+        let width = world.width().max(under_way.len().saturating_sub(world.n_ahead()));
+        let room = (width + world.n_ahead()).saturating_sub(under_way.len());
         let mut n_recalled = 0;
-        for experiment in inquiry.ask(room) {
+        for experiment in inquiry.ask_ahead(room, width) {
             if let Some((number, answer)) = recall.take(&experiment) {
                 inquiry.tell(&answer.observation);
                 watcher.ran(&experiment, &answer, Source::Recalled { number });

@@ -224,6 +224,11 @@ impl World for EngineWorld {
         self.jobs.saturating_sub(self.beside.load(Ordering::Relaxed)).max(1)
     }
 
+    fn n_ahead(&self) -> usize {
+        // While others are at work, the engine would not wait.
+        usize::from(self.engine.why_cold().is_none() && self.beside.load(Ordering::Relaxed) == 0)
+    }
+
     fn submit(&mut self, experiment: &Experiment) {
         self.under_way.insert(experiment.run, Vec::new());
         if experiment.environment != Environment::Plain {

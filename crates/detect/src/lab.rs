@@ -225,10 +225,14 @@ impl<T: 'static> Inquiry<T> {
     /// The next experiments worth running, at most `room` of them. Empty means: there is nothing
     /// to run before another observation is told, or the analysis is finished.
     pub fn ask(&mut self, room: usize) -> Vec<Experiment> {
-        {
-            let mut desk = self.desk.borrow_mut();
-            desk.width = (desk.running.len() + room).max(1);
-        }
+        let n_running = self.desk.borrow().running.len();
+        self.ask_ahead(room, n_running + room)
+    }
+
+    /// The same where only `width` experiments are worked on at once, and others wait: nothing is
+    /// asked for their sake that would not be asked anyway.
+    pub fn ask_ahead(&mut self, room: usize, width: usize) -> Vec<Experiment> {
+        self.desk.borrow_mut().width = width.max(1);
         loop {
             self.pool.run_until_stalled();
             if self.answer.borrow().is_some() {

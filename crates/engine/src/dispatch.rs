@@ -1,7 +1,8 @@
 //! Who runs next?
 //!
 //! First come, first served, as long as there is room; but a run under which an agent has died
-//! runs alone.
+//! runs alone. One more than there is room for is handed to the agent that runs are forked from: it
+//! begins while we are still busy with what the last one had to say.
 //!
 //! Where runs are not forked, each takes an agent that was started while others were running: a
 //! virtual machine, or a suite that takes long to collect, then costs no waiting.
@@ -19,6 +20,9 @@ use crate::event::Event;
 use crate::inbox::AgentId;
 use crate::launch::{Launch, Perturbing};
 use crate::running::{Limits, Running};
+
+/// So many runs wait at the agent, at most.
+const N_AHEAD: usize = 1;
 
 /// After so many that did not come up, agents are started when they are needed, and not before.
 const SPARES_FAILED_MAX: usize = 3;
@@ -39,7 +43,8 @@ impl Engine {
             let n_running = self.running.len() + self.n_cold_starting();
             let is_alone = next.is_suspect || self.running.values().any(|r| r.is_suspect);
             let room = if is_alone { 1 } else { self.launch.jobs.max(1) };
-            if room <= n_running {
+            let is_ahead = room <= n_running;
+            if is_ahead && (is_alone || !self.takes_ahead(&next.experiment, n_running)) {
                 break;
             }
             if !self.launch.env_for(&next.experiment).is_empty() {
@@ -61,7 +66,7 @@ impl Engine {
                         self.server = self.server.filter(|id| *id != server);
                         self.spares.retain(|id| *id != server);
                     }
-                    self.begin(server, next)?;
+                    self.begin(server, next, is_ahead)?;
                 }
                 // One is on its way.
                 (None, true) if is_plain && n_running < self.spares.len() => break,
@@ -74,6 +79,13 @@ impl Engine {
         }
         self.start_spares();
         Ok(())
+    }
+
+    /// Whether a run for which there is no room can wait at the agent.
+    fn takes_ahead(&self, experiment: &Experiment, n_running: usize) -> bool {
+        n_running < self.launch.jobs.max(1) + N_AHEAD
+            && self.why_cold().is_none()
+            && self.launch.env_for(experiment).is_empty()
     }
 
     /// Starts agents ahead, as many as there may be runs at once, while there is something to run.
@@ -112,7 +124,12 @@ impl Engine {
     }
 
     /// Hands a run to an agent that is ready.
-    pub(crate) fn begin(&mut self, id: AgentId, next: Waiting) -> Result<(), EngineError> {
+    pub(crate) fn begin(
+        &mut self,
+        id: AgentId,
+        next: Waiting,
+        is_ahead: bool,
+    ) -> Result<(), EngineError> {
         let ticket = self.n_tickets;
         self.n_tickets += 1;
         let scratch = self.workshop.make(&ticket.to_string())?;
@@ -139,6 +156,7 @@ impl Engine {
             isolation: self.launch.isolation.clone(),
             scratch: scratch.to_string_lossy().into_owned(),
             in_place: is_cold,
+            is_ahead,
             brief: places(brief),
             watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
             restore: everything_between(experiment.repetition)
@@ -158,7 +176,8 @@ impl Engine {
         if !was_starting {
             self.ready.push_back(Event::RunStarted { run: experiment.run });
         }
-        let mut running = Running::new(experiment, id, limits, began_at, now);
+        let mut running =
+            Running::new(experiment, id, limits, (!is_ahead).then_some(began_at), now);
         running.is_suspect = next.is_suspect;
         running.stderr_mark = agent.process.stderr().mark();
         if agent.say(&message).is_err() {

@@ -176,9 +176,10 @@ impl Engine {
     /// Puts a run whose agent died back in line, to be run alone.
     fn put_back(&mut self, ticket: Ticket, running: Running) {
         self.retire(ticket, &running);
-        let experiment = running.experiment;
+        let (is_ahead, experiment) = (running.is_ahead(), running.experiment);
         self.ready.push_back(Event::RunPutBack { run: experiment.run });
-        self.waiting.push_front(Waiting { experiment, is_suspect: true });
+        // One that had not begun has not killed anybody.
+        self.waiting.push_front(Waiting { experiment, is_suspect: !is_ahead });
     }
 
     /// The agent died twice under this run, the second time alone with it.

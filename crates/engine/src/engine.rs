@@ -303,7 +303,7 @@ impl Engine {
 
     /// When something is to be done if nothing is heard until then.
     fn deadline(&self) -> Option<Duration> {
-        let runs = self.running.values().map(Running::deadline);
+        let runs = self.running.values().map(Running::deadline).filter(|by| *by < Duration::MAX);
         let starts = self.agents.values().filter_map(|agent| match agent.stage {
             Stage::Starting { by } | Stage::Gone { by, .. } => Some(by),
             Stage::Ready | Stage::Failed(_) => None,

@@ -154,7 +154,7 @@ impl Engine {
         if let Purpose::Run(experiment) = &agent.purpose {
             let experiment = (**experiment).clone();
             let next = Waiting { experiment, is_suspect: false };
-            if let Err(error) = self.begin(id, next) {
+            if let Err(error) = self.begin(id, next, false) {
                 self.fail(id, StartErrorKind::Protocol(error.to_string()));
             }
         }

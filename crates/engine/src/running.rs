@@ -81,7 +81,8 @@ pub(crate) struct Running {
     pub(crate) stderr: Option<String>,
     pub(crate) progress: Progress,
     limits: Limits,
-    began_at: Duration,
+    /// Not yet, if it waits at its agent until another run has ended.
+    began_at: Option<Duration>,
     heard_at: Duration,
     connections: BTreeSet<ConnectionId>,
     was_connected: bool,
@@ -96,7 +97,7 @@ impl Running {
         experiment: Experiment,
         agent: AgentId,
         limits: Limits,
-        began_at: Duration,
+        began_at: Option<Duration>,
         now: Duration,
     ) -> Self {
         Self {
@@ -120,15 +121,23 @@ impl Running {
         }
     }
 
+    /// Whether it waits at its agent until another run has ended.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.began_at.is_none()
+    }
+
     /// Something was heard of it.
     pub(crate) fn heard(&mut self, at: Duration) {
+        self.began_at.get_or_insert(at);
         self.heard_at = self.heard_at.max(at);
     }
 
     /// It has connected. The first time it is still the process that leads the group; later it may
     /// be another, in a namespace where numbers mean something else.
     pub(crate) fn connected(&mut self, connection: ConnectionId, pid: Option<Pid>, at: Duration) {
-        self.heard(at);
+        if !self.is_ahead() {
+            self.heard(at);
+        }
         if !self.was_connected {
             self.pid = self.pid.or(pid);
         }
@@ -173,6 +182,9 @@ impl Running {
         if let Some((exit_at, _)) = self.exit {
             return self.end_of_words(exit_at);
         }
+        if self.is_ahead() {
+            return Duration::MAX;
+        }
         match self.stop {
             Stop::No => self.patience().0,
             Stop::Asked { kill_at } => kill_at,
@@ -199,8 +211,8 @@ impl Running {
             None if self.progress.is_done() => (self.heard_at + GRACE, Ending::CutShort),
             None => (self.heard_at + self.limits.test.max(SILENCE_MIN), Ending::Hung),
         };
-        match self.limits.run.map(|run| self.began_at + run) {
-            Some(end) if end < by => (end, Ending::RunTimedOut),
+        match self.limits.run.zip(self.began_at) {
+            Some((run, began_at)) if began_at + run < by => (began_at + run, Ending::RunTimedOut),
             _ => (by, ending),
         }
     }
@@ -259,7 +271,7 @@ impl Running {
         Observation {
             run: self.experiment.run,
             attempts: self.progress.attempts(),
-            duration: now.saturating_sub(self.began_at),
+            duration: self.began_at.map_or(Duration::ZERO, |at| now.saturating_sub(at)),
         }
     }
 }
@@ -284,7 +296,8 @@ mod tests {
             environment: Environment::Plain,
             repetition: Repetition::Once,
         };
-        let mut running = Running::new(experiment, 0, Limits { test: TEST, run }, at(0), at(0));
+        let mut running =
+            Running::new(experiment, 0, Limits { test: TEST, run }, Some(at(0)), at(0));
         running.connected(1, None, at(1));
         running
     }
@@ -357,7 +370,7 @@ mod tests {
         assert_eq!(heard_first.pid, None, "a later connection may come from a namespace");
         let experiment = heard_first.experiment.clone();
         let limits = heard_first.limits;
-        let mut running = Running::new(experiment, 0, limits, at(0), at(0));
+        let mut running = Running::new(experiment, 0, limits, Some(at(0)), at(0));
         running.connected(1, pid(77), at(1));
         running.connected(2, pid(2), at(2));
         assert_eq!(running.pid, pid(77));
@@ -369,6 +382,27 @@ mod tests {
         assert_eq!(running.deadline(), at(1) + SILENCE_MIN);
         assert_eq!(running.expire(at(31)), (Action::Terminate, None));
         assert_eq!(running.finish(at(32)), (Ending::Hung, None));
+    }
+
+    #[test]
+    fn a_run_that_waits_at_its_agent_has_all_the_time_until_it_begins() {
+        let mut running = running(Some(at(50)));
+        running.began_at = None;
+        running.connected(2, None, at(10));
+        assert_eq!(running.deadline(), Duration::MAX);
+        running.heard(at(100));
+        assert_eq!(running.deadline(), at(100) + SILENCE_MIN);
+        running.progress.started(0, 0, at(101)).unwrap();
+        assert_eq!(running.observation(at(103)).duration, at(3));
+        assert_eq!(running.deadline(), at(101) + TEST);
+    }
+
+    #[test]
+    fn a_run_that_had_not_begun_when_its_agent_died_is_not_said_to_have() {
+        let mut running = running(None);
+        running.began_at = None;
+        running.orphaned(at(10));
+        assert!(running.is_orphan() && running.is_ahead());
     }
 
     #[test]

@@ -241,8 +241,8 @@ mod tests {
     fn to_agent() -> impl Strategy<Value = ToAgent> {
         let order = proptest::collection::vec(0..1_000_000_usize, 0..20);
         let levels = proptest::collection::vec(level(), 0..4);
-        let run = (any::<u64>(), order, any::<[bool; 2]>(), levels, any::<String>()).prop_map(
-            |(run, order, [twice, in_place], isolation, scratch)| {
+        let run = (any::<u64>(), order, any::<[bool; 3]>(), levels, any::<String>()).prop_map(
+            |(run, order, [twice, in_place, is_ahead], isolation, scratch)| {
                 ToAgent::Run(Run {
                     run,
                     order,
@@ -250,6 +250,7 @@ mod tests {
                     isolation,
                     scratch,
                     in_place,
+                    is_ahead,
                     brief: Vec::new(),
                     watch: None,
                     restore: None,

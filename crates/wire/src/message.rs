@@ -156,6 +156,7 @@ pub struct CollectionError {
 
 /// A request for a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the message by itself")]
 pub struct Run {
     /// The number under which it is reported.
     pub run: u64,
@@ -170,6 +171,9 @@ pub struct Run {
     /// Whether the agent itself is to run them, and then leave.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_place: bool,
+    /// Whether it is asked for ahead: it begins when another one has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ahead: bool,
     /// Tests, as in `order`, whose failures need no traceback, because one was told already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brief: Vec<usize>,
