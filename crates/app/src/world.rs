@@ -225,8 +225,8 @@ impl World for EngineWorld {
     }
 
     fn n_ahead(&self) -> usize {
-        // While others are at work, the engine would not wait.
-        usize::from(self.engine.why_cold().is_none() && self.beside.load(Ordering::Relaxed) == 0)
+        // While others are at work, there is room in the engine, and nothing would wait.
+        if self.beside.load(Ordering::Relaxed) == 0 { self.engine.n_ahead() } else { 0 }
     }
 
     fn submit(&mut self, experiment: &Experiment) {

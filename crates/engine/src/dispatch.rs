@@ -81,10 +81,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a run for which there is no room can wait at the agent.
+    /// How many runs for which there is no room can wait at the agent.
+    pub fn n_ahead(&self) -> usize {
+        if self.why_cold().is_none() { N_AHEAD } else { 0 }
+    }
+
+    /// Whether this one can.
     fn takes_ahead(&self, experiment: &Experiment, n_running: usize) -> bool {
-        n_running < self.launch.jobs.max(1) + N_AHEAD
-            && self.why_cold().is_none()
+        n_running < self.launch.jobs.max(1) + self.n_ahead()
             && self.launch.env_for(experiment).is_empty()
     }
 
