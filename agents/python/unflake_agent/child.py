@@ -144,23 +144,28 @@ class Setting(NamedTuple):
 def get_ready(run: Run, setting: Setting) -> None:
     """What can be done before a run is forked. Whatever a fresh process touches is copied for it
     first, and copied again for the next one; who forks them has copied it already."""
-    separate.own_temporary_folder(run.scratch)
     setting.suite.begin(run.order, run.brief, run.scratch)
 
 
 def live(
     run: Run, setting: Setting, isolated: isolate.Isolated, ring: Ring, errors: int
 ) -> NoReturn:
-    """The whole life of a forked run."""
+    """The whole life of a forked run that was made ready; ``errors`` is its file for what nobody
+    captures."""
     try:
-        os.setsid()
-        ring.adopt()
         separate.own_errors(setting.found, errors)
+        separate.own_temporary_folder(run.scratch)
+        ring.adopt()
         separate.own_files(setting.found)
+        _keep_uppers(run, isolated)
         _settle(isolated, setting)
         separate.own_random(setting.found)
         gc.unfreeze()
         _attempts(run, setting, isolated, ring)
+        if linux.has_company():
+            # Whoever it is may go on until this process has ended.
+            _exit(0)
+        ring.leave()
         _exit(0)
     except BaseException:
         _complain()
@@ -168,15 +173,21 @@ def live(
         _exit(BROKEN)
 
 
+def _keep_uppers(run: Run, isolated: isolate.Isolated) -> None:
+    """Only who looks for written files has to do with where they are."""
+    for upper in isolated.uppers if not run.is_watched else ():
+        os.close(upper)
+
+
 def live_in_place(run: Run, setting: Setting) -> NoReturn:
     """The same without forking, where that is unsafe; the server ends with the run."""
     try:
         connection = setting.connect({"role": "run", "run": run.run, "pid": os.getpid()})
         wanted, refused = possible(run.isolation, setting, False)
+        separate.own_temporary_folder(run.scratch)
         get_ready(run, setting)
         isolated = isolate.isolate(wanted, setting.where, run.scratch)
-        for upper in isolated.uppers if not run.is_watched else ():
-            os.close(upper)
+        _keep_uppers(run, isolated)
         _settle(isolated, setting)
         refused += isolated.refused
         connection.send("isolated", applied=isolated.applied, refused=refused)

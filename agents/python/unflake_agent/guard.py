@@ -18,7 +18,6 @@ A test cannot kill the guard then: nobody can kill a process 1 from inside. With
 and guard are one process, and a test that kills its parent ends its cell.
 """
 
-import array
 import os
 import select
 import signal
@@ -27,60 +26,22 @@ import traceback
 # Those of ``signal`` look everything up in its enumerations, in every run.
 from _signal import SIG_DFL
 from _signal import signal as _set_handler
-from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET
-from _socket import socket as _Socket
-from _socket import socketpair as _socketpair
-from typing import Any, Dict, List, NamedTuple, NoReturn, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, NoReturn, Set, Tuple
 
 from . import isolate, linux
 from .child import BROKEN, Run, Setting, get_ready, live, possible
 from .isolate import Isolated
+from .passing import Wishes, pair
 from .ring import Ring
+from .spare import Spare
 from .wire import Gone, Stream, high
 
 _TICK_MILLISECONDS = 20
 """How often what a run has said is passed on: how late a test that hangs is heard of."""
 
-_N_PASSED = 2
-"""Descriptors that come with each run: its connection to the engine, and the file for errors."""
 
-
-class Wishes(Stream):
-    """The guard's end of its talk with the server: wishes come with descriptors."""
-
-    def __init__(self, sock: Any) -> None:
-        super().__init__(sock.fileno())
-        self._sock = sock
-        self._passed: List[int] = []
-
-    def next(self) -> Tuple[Dict[str, Any], List[int]]:
-        """The next run, with the descriptors that belong to it."""
-        while True:
-            size = _N_PASSED * array.array("i").itemsize
-            data, extra, _, _ = self._sock.recvmsg(1 << 16, 64 + size)
-            for level, kind, packed in extra:
-                if (level, kind) == (SOL_SOCKET, SCM_RIGHTS):
-                    self._passed += array.array("i", packed).tolist()
-            for _, body in self._take(data):
-                passed, self._passed = self._passed, []
-                return body, [high(fd) for fd in passed]
-
-
-def pair() -> Tuple[Any, Any]:
-    """A channel between server and guard."""
-    ours, theirs = _socketpair(AF_UNIX, SOCK_STREAM)
-    return _raised(ours), _raised(theirs)
-
-
-def _raised(sock: Any) -> Any:
-    return _Socket(AF_UNIX, SOCK_STREAM, 0, high(sock.detach()))
-
-
-def send_with(sock: Any, data: bytes, descriptors: Sequence[int]) -> None:
-    """Sends a wish and the descriptors that belong to it."""
-    packed = array.array("i", descriptors)
-    sent = sock.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, packed)])
-    sock.sendall(data[sent:])
+HAS_ROOM = "has_room"
+"""In a wish: whether there is a processor that has no run."""
 
 
 class Cell(NamedTuple):
@@ -93,6 +54,13 @@ class Cell(NamedTuple):
     has_own_processes: bool
     handlers: Dict[int, Any]
     """The host's signal handlers, which the runs get back."""
+    spare: Spare
+    brought: Set[str]
+    """Those of our modules that were loaded for runs."""
+    bell: int
+    """Readable when a run says that it is over; negative if only its end counts."""
+    leaving: Set[int]
+    """Those that have said so and were not seen to end yet."""
 
 
 def stand(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str], str]) -> NoReturn:
@@ -133,10 +101,24 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
     has_own_processes = "pid" in isolated.applied
     if has_own_processes:
         _descend(wishes)
-    cell = Cell(setting, wishes, ring, isolated, has_own_processes, handlers)
+    cell = Cell(
+        setting=setting,
+        wishes=wishes,
+        ring=ring,
+        isolated=isolated,
+        has_own_processes=has_own_processes,
+        handlers=handlers,
+        spare=Spare(),
+        brought=set(),
+        # Who is left over can be told, and so be ended, only where nobody else is.
+        bell=ring.listen() if has_own_processes else -1,
+        leaving=set(),
+    )
+    is_used_again = False
     while True:
         body, passed = wishes.next()
-        _one(cell, Run.read(body), passed)
+        _one(cell, Run.read(body), passed, is_used_again and body[HAS_ROOM])
+        is_used_again = True
 
 
 def _descend(wishes: Wishes) -> None:
@@ -150,47 +132,89 @@ def _descend(wishes: Wishes) -> None:
     isolate.own_proc()
 
 
-def _one(cell: Cell, run: Run, passed: List[int]) -> None:
+def _one(cell: Cell, run: Run, passed: List[int], wants_spare: bool) -> None:
     """One run, from its first word to the last of its processes."""
     engine = Stream(passed[0])
     applied, refused = cell.isolated.applied, cell.isolated.refused
     engine.send("isolated", applied=applied, refused=refused)
     cell.ring.clear()
-    if run.is_watched:
-        # Once for all runs of this cell.
-        cell.setting.bring("watch")
-    if run.perturb is not None:
-        cell.setting.bring("perturb")
-    if run.trace:
-        cell.setting.bring("trace").prepare()
-    get_ready(run, cell.setting)
-    guard = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        uppers = [] if run.is_watched else cell.isolated.uppers
-        for fd in (engine.fileno(), cell.wishes.fileno(), *uppers):
-            os.close(fd)
-        if not cell.has_own_processes:
-            # With a process 1 all others end.
-            die_with(guard)
-        for number, handler in cell.handlers.items():
-            _set_handler(number, handler)
-        live(run, cell.setting, cell.isolated, cell.ring, passed[1])
+    _bring(cell, run)
+    pid = cell.spare.give(run, passed[1]) or _begin(cell, engine, run, passed[1])
     os.close(passed[1])
     if not cell.has_own_processes:
         cell.wishes.send("runner", pid=pid)
-    status = _attend(pid, cell.ring, engine)
+    if wants_spare:
+        _put_up_spare(cell, engine)
+    status = _attend(pid, cell, engine)
     if cell.has_own_processes:
-        _end_the_rest()
+        _end_the_rest(cell)
     _pass_on(cell.ring, engine)
     engine.close()
     is_clean = not any(os.listdir(fd) for fd in cell.isolated.uppers)
     cell.wishes.send("ended", run=run.run, status=status, clean=is_clean)
 
 
-def _attend(pid: int, ring: Ring, engine: Stream) -> int:
-    """Passes on what the run says, and reaps whom it leaves, until it ends; how it ended."""
+def _bring(cell: Cell, run: Run) -> None:
+    """Loads what the run needs once for all runs of this cell, before they are forked."""
+    wanted = {"watch": run.is_watched, "perturb": run.perturb is not None, "trace": run.trace}
+    for name in wanted:
+        if wanted[name] and name not in cell.brought:
+            module = cell.setting.bring(name)
+            if name == "trace":
+                module.prepare()
+            cell.brought.add(name)
+            # It was forked without.
+            cell.spare.dismiss()
+
+
+def _begin(cell: Cell, engine: Stream, run: Run, errors: int) -> int:
+    """Forks a process for a run; who it is."""
+    get_ready(run, cell.setting)
+    pid = _fork(cell, engine)
+    if pid == 0:
+        live(run, cell.setting, cell.isolated, cell.ring, errors)
+    return pid
+
+
+def _put_up_spare(cell: Cell, engine: Stream) -> None:
+    """Forks a process that waits for the next run of this cell."""
+    ours, theirs = pair()
+    pid = _fork(cell, engine)
+    if pid == 0:
+        ours.close()
+        body, (errors,) = Wishes(theirs).next()
+        theirs.close()
+        run = Run.read(body)
+        get_ready(run, cell.setting)
+        # As deep as in `_begin`: a recursion ends where it always does.
+        live(run, cell.setting, cell.isolated, cell.ring, errors)
+    theirs.close()
+    cell.spare.put_up(pid, ours)
+
+
+def _fork(cell: Cell, engine: Stream) -> int:
+    """As ``os.fork``; nothing of the guard's stays open in the new process."""
+    guard = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        for fd in (engine.fileno(), cell.wishes.fileno(), cell.bell):
+            if fd >= 0:
+                os.close(fd)
+        cell.spare.dismiss()
+        if not cell.has_own_processes:
+            # With a process 1 all others end.
+            die_with(guard)
+        for number, handler in cell.handlers.items():
+            _set_handler(number, handler)
+        os.setsid()
+    return pid
+
+
+def _attend(pid: int, cell: Cell, engine: Stream) -> int:
+    """Passes on what the run says, and reaps whom it leaves, until it is over; how it ended."""
     poll = select.poll()
+    if cell.bell >= 0:
+        poll.register(cell.bell, select.POLLIN)
     try:
         watch = high(linux.pidfd_open(pid))
         poll.register(watch, select.POLLIN)
@@ -200,12 +224,16 @@ def _attend(pid: int, ring: Ring, engine: Stream) -> int:
         while True:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
-                poll.poll(_TICK_MILLISECONDS)
-                _pass_on(ring, engine)
+                ready = [fd for fd, _ in poll.poll(_TICK_MILLISECONDS)]
+                _pass_on(cell.ring, engine)
+                if cell.bell in ready and pid in cell.ring.left(cell.bell):
+                    cell.leaving.add(pid)
+                    return 0
                 continue
             if ended.si_pid == pid:
                 return _reap(pid)
             os.waitpid(ended.si_pid, 0)
+            cell.leaving.discard(ended.si_pid)
     finally:
         if watch >= 0:
             os.close(watch)
@@ -226,14 +254,18 @@ def _pass_on(ring: Ring, engine: Stream) -> None:
         engine.forward(said)
 
 
-def _end_the_rest() -> None:
-    """Nobody else is in a PID namespace of our own than those whom the run left."""
+def _end_the_rest(cell: Cell) -> None:
+    """Nobody is in a PID namespace of our own but our processes and those whom the run left."""
+    left = linux.children()
+    if left is not None and cell.leaving.union([cell.spare.pid]).issuperset(left):
+        return
+    cell.spare.dismiss()
     try:
         os.kill(-1, signal.SIGKILL)
         while True:
             os.waitpid(-1, 0)
     except (ProcessLookupError, ChildProcessError):
-        pass
+        cell.leaving.clear()
 
 
 def _deaf() -> Dict[int, Any]:

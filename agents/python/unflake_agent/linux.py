@@ -7,7 +7,11 @@
 
 import errno
 import os
-from typing import Any, Optional
+
+# The tests of a run may have changed what ``os`` has under these names.
+from os import O_RDONLY, close, read, stat
+from os import open as _open
+from typing import Any, List, Optional
 
 try:
     import ctypes
@@ -32,6 +36,7 @@ MS_PRIVATE = 0x40000
 
 _PR_SET_PDEATHSIG = 1
 _SYS_PIDFD_OPEN = 434
+_LONG = 1 << 16
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
@@ -65,6 +70,31 @@ def mount(source: str, target: str, kind: Optional[str], flags: int, options: st
 def die_with_parent(signal: int) -> None:
     """Has the kernel send this process a signal when its parent (the thread!) ends."""
     _check(_library().prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal), 0, 0, 0))
+
+
+def children() -> Optional[List[int]]:
+    """Who was forked by this thread or left to it, ended or not; None if that is not told."""
+    try:
+        return list(map(int, _content("/proc/thread-self/children").split()))
+    except OSError:
+        return None
+
+
+def _content(path: str) -> bytes:
+    file = _open(path, O_RDONLY)
+    try:
+        return read(file, _LONG)
+    finally:
+        close(file)
+
+
+def has_company() -> bool:
+    """Whether there are other threads in this process, or children of it; True if unknown."""
+    try:
+        # A folder is linked from the one above, from itself, and from those in it.
+        return children() != [] or stat("/proc/self/task").st_nlink != 3
+    except OSError:
+        return True
 
 
 def pidfd_open(pid: int) -> int:

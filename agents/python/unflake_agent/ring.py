@@ -6,21 +6,24 @@ can close every descriptor and kill itself; what was said before is in the memor
 system call and no switch of context between two tests: of a suite of a thousand quick tests, these
 were a third of the time.
 
-One writes, one reads. The reader sees a frame when the writer has moved the end behind it.
+One writes, one reads. The reader sees a frame when the writer has moved the end behind it. It is
+woken only when the writer leaves: the end of a process can be seen a millisecond later only, when
+the kernel has cleared its memory away.
 """
 
 import mmap
-from os import _exit, getpid
+from os import _exit, getpid, pipe, read, write
 from threading import Lock
 from time import sleep
-from typing import Any
+from typing import Any, List
 
-from .wire import STRAY, frame
+from .wire import STRAY, frame, high
 
 _SIZE = 1 << 20
 _NAP = 0.001
 _BEGIN, _END = 0, 8
 """Which eight bytes are the marks, on cache lines of their own."""
+_PID = 4
 _DATA = 128
 """Where the data begins."""
 
@@ -35,6 +38,12 @@ class Ring:
         self._marks = memoryview(self._memory)[:_DATA].cast("Q")
         self._owner = -1
         self._fence = Lock()
+        self._bell = -1
+
+    def listen(self) -> int:
+        """A descriptor for ``left``; to be called before those who speak are forked."""
+        heard, self._bell = (high(fd) for fd in pipe())
+        return heard
 
     def clear(self) -> None:
         """Forgets everything; nobody may be writing."""
@@ -72,6 +81,22 @@ class Ring:
             pass
         self._marks[_END] = end + n
         return n
+
+    def leave(self) -> None:
+        """This process has said all, and does nothing any more."""
+        if self._bell < 0:
+            return
+        try:
+            write(self._bell, getpid().to_bytes(_PID, "little"))
+        except OSError:
+            # A test has closed it; that the process ends will be seen.
+            pass
+
+    @staticmethod
+    def left(heard: int) -> List[int]:
+        """Who has left."""
+        pids = read(heard, 1 << 12)
+        return [int.from_bytes(pids[at : at + _PID], "little") for at in range(0, len(pids), _PID)]
 
     def take(self) -> bytes:
         """All that was said since the last time."""

@@ -18,7 +18,8 @@ from typing import Any, Deque, Dict, List, NamedTuple, Optional
 
 from . import linux
 from .child import Run, Setting, live_in_place
-from .guard import Wishes, pair, send_with, stand
+from .guard import HAS_ROOM, stand
+from .passing import Wishes, pair, send_with
 from .ring import Ring
 from .wire import TEXT_LIMIT, Connection, Gone, Stream, frame, high, text
 
@@ -46,10 +47,11 @@ class _Cell(Stream):
         except OSError:
             self.watch = -1
 
-    def start(self, run: Run, connection: Connection, errors: int) -> None:
+    def start(self, prepared: "_Prepared", has_room: bool) -> None:
+        run, connection, errors = prepared
         self.run, self._connection, self._runner = run, connection, None
         try:
-            wish = frame("run", run._asdict())
+            wish = frame("run", dict(run._asdict(), **{HAS_ROOM: has_room}))
             send_with(self._channel, wish, [connection.fileno(), errors])
         except OSError:
             # The guard is gone, which will be seen.
@@ -124,6 +126,7 @@ class Server:
         self._cells: List[_Cell] = []
         self._ahead: Deque[_Prepared] = deque()
         self._n_made = 0
+        self._n_processors = _n_processors()
 
     def serve(self) -> bool:
         """Returns when no cell is left; whether the engine asked for it."""
@@ -198,7 +201,8 @@ class Server:
         return _Prepared(run, connection, errors)
 
     def _begin(self, cell: _Cell, prepared: _Prepared) -> None:
-        cell.start(*prepared)
+        n_others = sum(1 for each in self._cells if each.run is not None)
+        cell.start(prepared, n_others + 1 < self._n_processors)
         os.close(prepared.errors)
         self._connection.send("forked", run=prepared.run.run, pid=cell.pid)
 
@@ -275,6 +279,14 @@ class Server:
         if run is None:
             return
         self._connection.send("exited", run=run.run, **_how(status, run.scratch))
+
+
+def _n_processors() -> int:
+    """Those that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return os.cpu_count() or 1
 
 
 def _how(status: int, scratch: str) -> Dict[str, Any]:

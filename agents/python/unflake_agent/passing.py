@@ -1,0 +1,62 @@
+"""How do descriptors go with a message?
+
+A run has a connection and a file that were opened where paths mean what they say; whoever runs it
+lives in a cell, where they may not. So these are passed on through a socket, with the wish.
+"""
+
+import array
+from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET
+from _socket import socket as _Socket
+from _socket import socketpair as _socketpair
+from typing import Any, Dict, List, Sequence, Tuple
+
+from .wire import Stream, high
+
+try:
+    # The tested program may have said that it wants to die of a broken pipe.
+    from _socket import MSG_NOSIGNAL as _QUIETLY
+except ImportError:
+    _QUIETLY = 0
+
+_N_PASSED = 2
+"""Descriptors that come with a run, at most: its connection to the engine, the file for errors."""
+
+
+class Wishes(Stream):
+    """The end of a channel at which wishes arrive, with descriptors."""
+
+    def __init__(self, sock: Any) -> None:
+        super().__init__(sock.fileno())
+        self._sock = sock
+        self._passed: List[int] = []
+
+    def next(self) -> Tuple[Dict[str, Any], List[int]]:
+        """The next wish, with the descriptors that belong to it."""
+        while True:
+            size = _N_PASSED * array.array("i").itemsize
+            data, extra, _, _ = self._sock.recvmsg(1 << 16, 64 + size)
+            for level, kind, packed in extra:
+                if (level, kind) == (SOL_SOCKET, SCM_RIGHTS):
+                    self._passed += array.array("i", packed).tolist()
+            for _, body in self._take(data):
+                passed, self._passed = self._passed, []
+                return body, [high(fd) for fd in passed]
+
+
+def pair() -> Tuple[Any, Any]:
+    """A channel: who wishes, and who hears it."""
+    ours, theirs = _socketpair(AF_UNIX, SOCK_STREAM)
+    return _raised(ours), _raised(theirs)
+
+
+def _raised(sock: Any) -> Any:
+    return _Socket(AF_UNIX, SOCK_STREAM, 0, high(sock.detach()))
+
+
+def send_with(sock: Any, data: bytes, descriptors: Sequence[int]) -> None:
+    """Sends a wish and the descriptors that belong to it."""
+    packed = array.array("i", descriptors)
+    sent = sock.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, packed)], _QUIETLY)
+    if sent < len(data):
+        # Not with nothing: who has all of it may have hung up already.
+        sock.sendall(data[sent:], _QUIETLY)
