@@ -14,8 +14,9 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::names::{ask, number_of_code};
 use super::store::{Map, Row};
-use super::{NONE, NOWHERE, Object, aside, ask, calls, state, word};
+use super::{NONE, NOWHERE, Object, aside, calls, state, word};
 
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
@@ -34,6 +35,8 @@ pub struct Api {
     interpreter: Option<unsafe extern "C" fn() -> Object>,
     first_thread: Option<unsafe extern "C" fn(Object) -> Object>,
     next_thread: Option<unsafe extern "C" fn(Object) -> Object>,
+    /// Where in a code the number of its first line stands.
+    pub line: usize,
 }
 
 /// The first of our numbers, in steps of one.
@@ -348,7 +351,7 @@ unsafe fn tell_codes(api: super::Api) {
             let code = *state().marks.codes.get(at);
             let mut number = code.number;
             if number == NONE {
-                number = ask(api, api.first, code.address, code.module).try_into().unwrap_or(NEVER);
+                number = number_of_code(api, code.address, code.module).unwrap_or(NEVER);
                 state().marks.codes.get(at).number = number;
             }
             if number != NEVER {
@@ -366,7 +369,7 @@ unsafe fn tell_calls(api: super::Api, test: u32) {
     unsafe {
         while let Some((at, shown, mut number)) = calls().pop(test) {
             if number == NONE {
-                number = ask(api, api.first, shown, null_mut()).try_into().unwrap_or(NEVER);
+                number = ask(api, shown, null_mut()).unwrap_or(NEVER);
                 calls().set_number(at, number);
             }
             if number != NEVER {

@@ -40,16 +40,37 @@ impl<T: Copy> Row<T> {
         unsafe { from_raw_parts(self.values, self.n) }
     }
 
-    pub fn push(&mut self, value: T) {
-        if self.n == self.room {
-            let values = zeroed(2 * self.room);
+    fn reserve(&mut self, n: usize) {
+        let mut room = self.room;
+        while room - self.n < n {
+            room *= 2;
+        }
+        if room > self.room {
+            let values = zeroed(room);
             // SAFETY: both have room for them; the old ones are nobody else's.
             unsafe {
                 copy_nonoverlapping(self.values, values, self.n);
                 free(self.values.cast());
             }
-            (self.values, self.room) = (values, 2 * self.room);
+            (self.values, self.room) = (values, room);
         }
+    }
+
+    /// Pushes these, which are no part of it.
+    pub fn extend(&mut self, more: &[T]) {
+        self.reserve(more.len());
+        // SAFETY: there is room, and no borrow of it.
+        unsafe { copy_nonoverlapping(more.as_ptr(), self.values.add(self.n), more.len()) };
+        self.n += more.len();
+    }
+
+    /// Drops what was pushed after the first so many.
+    pub fn shorten(&mut self, n: usize) {
+        self.n = self.n.min(n);
+    }
+
+    pub fn push(&mut self, value: T) {
+        self.reserve(1);
         // SAFETY: there is room.
         unsafe { *self.values.add(self.n) = value };
         self.n += 1;

@@ -3,8 +3,8 @@
 //! CPython calls back at each call of a function: below 3.12 a profile function, from 3.12 on a
 //! tool of `sys.monitoring`. In Python such a callback costs more than most of the calls it is told
 //! of. Here it looks up one address in a table; a function that was noted in this test already is
-//! done with. Only one that this process has not seen before is shown to Python, which gives it a
-//! number.
+//! done with. Only one that this process has not seen before is looked at more closely, and gets a
+//! number (`names.rs`).
 //!
 //! Where calls leave marks that can be read afterwards (`calls.rs`, `marks.rs`; on 3.11 with
 //! `hook.rs`), nothing is told of them: this is for all other interpreters and processors.
@@ -33,6 +33,7 @@ use core::ptr::{null, null_mut};
 mod calls;
 mod hook;
 mod marks;
+mod names;
 mod store;
 
 use calls::Calls;
@@ -92,9 +93,10 @@ pub struct Api {
     enter_tracing: unsafe extern "C" fn(Object),
     leave_tracing: unsafe extern "C" fn(Object),
     hold: unsafe extern "C" fn(Object),
-    bytes: unsafe extern "C" fn(*const u32, isize) -> Object,
-    /// Gives a code object or a C function its number.
-    first: Object,
+    bytes: unsafe extern "C" fn(*const u8, isize) -> Object,
+    utf8: unsafe extern "C" fn(Object, *mut isize) -> *const u8,
+    /// Says what is told of a code object or a C function.
+    told: Object,
     /// Says whether code is the runner's, or ours: 1 if so.
     is_runner: Object,
     /// The types of C functions: bound to something (two), and as descriptors of a class.
@@ -158,6 +160,7 @@ struct State {
     may_pause: bool,
     hook: hook::Hook,
     marks: marks::Marks,
+    names: names::Names,
 }
 
 static mut STATE: *mut State = null_mut();
@@ -340,10 +343,10 @@ unsafe fn note(key: usize, shown: Object, namespace: Object) {
             return;
         }
         let api = state().api;
-        let number = ask(api, api.first, shown, namespace);
+        let number = names::ask(api, shown, namespace).unwrap_or(NONE);
         let state = state();
         if !state.note(key) {
-            state.insert(key, u32::try_from(number).unwrap_or(NONE));
+            state.insert(key, number);
         }
     }
 }
@@ -535,15 +538,17 @@ unsafe extern "C" fn arm(_: Object, args: *const Object, n: isize) -> Object {
     }
 }
 
-unsafe extern "C" fn numbers(_: Object, _: *const Object, _: isize) -> Object {
-    // SAFETY: as above; what was noted stands in its place.
+unsafe extern "C" fn message(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: as above, and with two numbers.
     unsafe {
         marks::close();
         let state = state();
         state.is_open = false;
         state.target = NOWHERE;
-        let length = state.noted.len() * size_of::<u32>();
-        (state.api.bytes)(state.noted.as_ptr(), length.cast_signed())
+        let test = [(state.api.as_long)(*args), (state.api.as_long)(*args.add(1))];
+        let made = state.names.message(test, &state.noted, &state.api);
+        state.noted.clear();
+        made
     }
 }
 
@@ -577,9 +582,9 @@ pub static RETURNS: Method = method(on_return);
 /// once if it is none; with a second argument, nothing need be told after it.
 #[unsafe(export_name = "tracer_arm")]
 pub static ARM: Method = method(arm);
-/// `numbers()`: those noted in the test that is over, four bytes each.
-#[unsafe(export_name = "tracer_numbers")]
-pub static NUMBERS: Method = method(numbers);
+/// `message(position, attempt)`: what was noted in the test that is over, as it is sent.
+#[unsafe(export_name = "tracer_message")]
+pub static MESSAGE: Method = method(message);
 /// The same three for marks: that a function begins or goes on, that an exception is thrown into
 /// one, that the test returns.
 #[unsafe(export_name = "tracer_mark_start")]
@@ -616,6 +621,7 @@ pub unsafe extern "C" fn tracer_begin(api: *const Api) {
             may_pause: false,
             hook: hook::Hook::new(),
             marks: marks::Marks::new(),
+            names: names::Names::new(),
         });
         STATE = made;
     }

@@ -21,8 +21,9 @@ module             question it answers
 =================  ==============================================================================
 
 Each is a *means*: ``arm(code)`` begins to note what is called when that code is, ``disarm`` stops,
-``numbers`` are the functions noted in between. One that ``ends_by_itself`` costs nothing any more
-when the code has returned, and need not be disarmed before the numbers are taken.
+``numbers`` are the functions noted in between; native code makes the whole ``message`` about them.
+One that ``ends_by_itself`` costs nothing any more when the code has returned, and need not be
+disarmed before that.
 
 Limits: C functions are seen when Python code calls them, not when C code does. Processes that a
 test starts are not seen. Below 3.12, threads are seen if ``threading`` starts them in the test. A
@@ -64,6 +65,7 @@ class Trace:
         self._is_armed = False
         self._has_run = False
         self.ends_by_itself: bool = self._means.ends_by_itself
+        self._message = getattr(self._means, "message", self._written)
 
     def arm(self, function: Any, otherwise: Any = None) -> bool:
         """The next call of ``function`` is the test; or of ``otherwise``, if it can be suspended.
@@ -86,7 +88,12 @@ class Trace:
 
     def take(self, position: int, attempt: int) -> bytes:
         """``traced`` as a frame: what the test called, and the names that are new in this run."""
-        self.disarm()
+        if self._is_armed:
+            self.disarm()
+        message: bytes = self._message(position, attempt)
+        return message
+
+    def _written(self, position: int, attempt: int) -> bytes:
         functions = self._means.numbers() if self._has_run else b""
         self._has_run = False
         # To write a list of numbers would cost more than to note them; so would a dictionary.

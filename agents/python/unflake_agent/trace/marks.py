@@ -36,7 +36,8 @@ class _Places(NamedTuple):
 _PLACES = {(3, 12): _Places(48, None, 160, 1), (3, 13): _Places(0, 24, 168, 256)}
 _HOOKED = (3, 11)
 """Where a hook sees the functions in Python, and only those in C leave marks."""
-_VARIABLES = 96
+_VARIABLES, _FILE, _QUALNAME = 96, 112, 128
+_LINE = 72 if sys.version_info < (3, 12) else 68
 _VECTORCALL_OFFSET, _VECTORCALL = 56, 48
 _LONGEST = 1 << 20
 
@@ -63,7 +64,7 @@ _SHORTCUTS = (isinstance, len, list.append)
 
 CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 1
 """Among the fields: where the number of changes stands."""
-N_FIELDS = CURRENT + 9
+N_FIELDS = CURRENT + 10
 
 
 def _word(address: int) -> int:
@@ -89,6 +90,7 @@ def are_possible() -> bool:
         and all(hasattr(_python, each) for each in needed)
         and _word(id(BuiltinFunctionType) + _VECTORCALL_OFFSET) == _VECTORCALL
         and _has_words(_sample.__code__)
+        and _has_words(_change.__code__)
     )
 
 
@@ -98,10 +100,16 @@ def _sample(first: Any, *, second: Any = "third") -> Any:
 
 
 def _has_words(code: CodeType) -> bool:
-    """Whether constants, names and variables of code are where the library looks."""
-    found = [_word(id(code) + at) for at in (24, 32)]
+    """Whether what the library reads in code is where it looks."""
+    found = [_word(id(code) + at) for at in (24, 32, _FILE, _QUALNAME)]
+    known = [code.co_consts, code.co_names, code.co_filename, code.co_qualname]
     variables = ctypes.cast(_word(id(code) + _VARIABLES), ctypes.py_object).value
-    return found == [id(code.co_consts), id(code.co_names)] and variables == code.co_varnames
+    line = ctypes.c_int.from_address(id(code) + _LINE).value
+    return (
+        found == list(map(id, known))
+        and variables == code.co_varnames
+        and line == code.co_firstlineno
+    )
 
 
 def shortcuts() -> Optional[int]:
@@ -138,7 +146,7 @@ def fields(tool: Any) -> List[Any]:
         where[0] = _state("PyInterpreterState_Get") + places.in_interpreter
         in_thread = _NOWHERE if places.in_thread is None else places.in_thread
         where[1:] = [in_thread, places.step, places.in_code]
-    return [*calls, *where, _address(_GLOBALS), id(_NAME), *map(_address, _THREADS)]
+    return [*calls, *where, _address(_GLOBALS), id(_NAME), *map(_address, _THREADS), _LINE]
 
 
 def _found(tool: int) -> Optional[_Places]:

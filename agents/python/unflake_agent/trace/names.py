@@ -71,12 +71,12 @@ class Names:
         self._of_code: Dict[int, int] = {}
         self._files: Dict[str, Dict[Place, str]] = {}
 
-    def number(self, seen: Any, namespace: Any = None) -> int:
-        """Of a code object or a C function that was not asked about before; of code with its
-        globals, or the name of its module, unless it is being called now."""
+    def told(self, seen: Any, namespace: Any = None) -> str:
+        """What is told of a code object or a C function, as JSON; of code with its globals, or the
+        name of its module, unless it is being called now."""
         if type(seen) is not CodeType:
-            return self.of_c(seen)
-        # In one piece: a suite of quick tests asks it twice for each test.
+            module, name = name_of_c(seen)
+            return _IN_C % (self._written[module], _quoted(text(name, _NAME_LIMIT)))
         module = namespace
         if type(module) is not str:
             module = _module_of(seen) if namespace is None else _named(namespace)
@@ -85,22 +85,21 @@ class Names:
             name = text(name, _NAME_LIMIT)
         self._codes.append(seen)
         written = self._written
-        return self._number(
+        return (
             f'{{"module":{written[module]},"name":{_quoted(name)},'
             f'"file":{written[seen.co_filename]},"line":{seen.co_firstlineno}}}'
         )
 
     def of_code(self, code: CodeType, namespace: Any = None) -> int:
-        """The same of a function in Python, perhaps once more."""
+        """The number of a function in Python."""
         known = self._of_code.get(id(code))
         if known is None:
-            known = self._of_code[id(code)] = self.number(code, namespace)
+            known = self._of_code[id(code)] = self._number(self.told(code, namespace))
         return known
 
     def of_c(self, function: Any) -> int:
         """Of a function in C: bound, or as the descriptor of a class."""
-        module, name = name_of_c(function)
-        return self._number(_IN_C % (self._written[module], _quoted(text(name, _NAME_LIMIT))))
+        return self._number(self.told(function))
 
     def _number(self, told: str) -> int:
         following = len(self._numbers)

@@ -55,7 +55,7 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
         (name, ctypes.c_void_p if _python else None)
         for name in (
             "set_profile call as_long release fetch restore this_thread enter_tracing "
-            "leave_tracing hold bytes first is_runner bound bound_method descriptor none "
+            "leave_tracing hold bytes utf8 told is_runner bound bound_method descriptor none "
             "get_profile get_trace disable set_events tool no_events call_events target_events "
             "restart "
             "new to_code to_code_then get_hook set_hook interpreter default"
@@ -124,7 +124,7 @@ class _Library:
         library = ctypes.PyDLL(path)
         kinds = [BuiltinFunctionType, BoundMethod, Method]
         # Whose addresses the library has.
-        told = [names.number, _Outside().is_runner, *kinds, None, _getprofile, _gettrace, *tool]
+        told = [names.told, _Outside().is_runner, *kinds, None, _getprofile, _gettrace, *tool]
         self._held = told
         addresses = [
             _address(name)
@@ -139,6 +139,7 @@ class _Library:
                 *_PAUSE,
                 "Py_IncRef",
                 "PyBytes_FromStringAndSize",
+                "PyUnicode_AsUTF8AndSize",
             )
         ]
         new = _word(id(_new) + _DEFINITION)
@@ -159,7 +160,7 @@ class _Library:
         self.can_mark = bool(library.tracer_has_stubs())
         self.can_hook = hooking[0] is not None
         self._library = library
-        self.arm, self.numbers = self.callback("tracer_arm"), self.callback("tracer_numbers")
+        self.arm, self.message = self.callback("tracer_arm"), self.callback("tracer_message")
 
     def learn(self, functions: List[Any], names: List[str]) -> bool:
         """Whether there was room for all."""
@@ -179,7 +180,7 @@ class NativeProfile:
 
     def __init__(self, library: _Library) -> None:
         self._library = library
-        self.numbers = library.numbers
+        self.message = library.message
 
     def arm(self, code: Optional[CodeType]) -> None:
         """Waits for a call of ``code``; for none, if there is no telling."""
@@ -211,7 +212,7 @@ class NativeHook:
         self._library = library
         self._otherwise = otherwise
         self._is_used = False
-        self.numbers = prepared.mark_calls(library)
+        self.message = prepared.mark_calls(library)
 
     def arm(self, code: Optional[CodeType]) -> None:
         """Waits for a call of ``code``; for none, if there is no telling."""
@@ -252,7 +253,7 @@ class NativeMonitor:
 
     def __init__(self, library: _Library, tool: int) -> None:
         self._library = library
-        self.numbers = library.numbers
+        self.message = library.message
         self._n_tests = 0
         self._is_alone = all(
             each == tool or _monitoring.get_tool(each) is None for each in range(_N_TOOLS)
@@ -280,7 +281,7 @@ class NativeMonitor:
             self._library.arm(code)
 
     def disarm(self) -> None:
-        """Stops when the numbers are taken, or by itself."""
+        """Stops when the message is made, or by itself."""
 
 
 class NativeMarks:
@@ -289,7 +290,7 @@ class NativeMarks:
     ends_by_itself = True
 
     def __init__(self, library: _Library, tool: int, prepared: "_Prepared") -> None:
-        self.arm, self.numbers = library.arm, prepared.mark_calls(library)
+        self.arm, self.message = library.arm, prepared.mark_calls(library)
         events = _monitoring.events
         begins = library.callback("tracer_mark_start")
         ends = library.callback("tracer_mark_return")
@@ -305,7 +306,7 @@ class NativeMarks:
         _monitoring.set_events(tool, everywhere)
 
     def disarm(self) -> None:
-        """Stops when the numbers are taken, or by itself."""
+        """Stops when the message is made, or by itself."""
 
 
 class _Prepared:
@@ -316,19 +317,19 @@ class _Prepared:
         self._shortcuts = shortcuts
 
     def mark_calls(self, library: _Library) -> Any:
-        """From now on functions in C leave marks; gives what takes the numbers after a test."""
+        """From now on functions in C leave marks; gives what makes the message about a test."""
         marks.hide_shortcuts(self._shortcuts)
         library.mark_calls()
-        take, news = library.numbers, self._functions.news
+        made, news = library.message, self._functions.news
 
-        def numbers() -> bytes:
-            taken: bytes = take()
+        def message(position: int, attempt: int) -> bytes:
+            about: bytes = made(position, attempt)
             found = news()
             if found is not None:
                 library.learn(*found)
-            return taken
+            return about
 
-        return numbers
+        return message
 
 
 _prepared: List[_Prepared] = []
