@@ -1,6 +1,7 @@
 """What an evaluation hook could break, and no means of tracing may: recursion, other profilers."""
 
 import os
+import sys
 import unittest
 
 from test_trace import TraceCase
@@ -94,6 +95,30 @@ class Recursion(TraceCase):
             with self.subTest(means=means):
                 self.assertEqual(agent.whole(trace=means).outcomes, ["passed"])
                 self.assertIn("test_a:down", self.names(means)["test_a"])
+
+    def test_so_can_one_where_a_thread_with_a_large_stack_has_ended(self):
+        # Nothing in Python is called in between, so that the large one is what was seen last.
+        self.write(
+            test_a="""
+            import _thread, os, sys
+            DEPTH = 800 if sys.version_info >= (3, 11) else 80
+            def down(n): return down(n - 1) if n else os.getppid()
+            def test_a():
+                done = []
+                for size, depth in ((64 * 1024 * 1024, 10), (128 * 1024, DEPTH)):
+                    _thread.stack_size(size)
+                    _thread.start_new_thread(lambda: done.append(down(depth)), ())
+                    while len(os.listdir("/proc/self/task")) > 1: pass
+                _thread.stack_size(0)
+                assert done == [os.getppid()] * 2
+            """
+        )
+        agent = self.engine()
+        self.assertEqual(agent.whole().outcomes, ["passed"])
+        if "native" in self.means:
+            self.assertEqual(agent.whole(trace="native").outcomes, ["passed"])
+            if sys.version_info >= (3, 11):
+                self.assertIn("test_a:down", self.names("native")["test_a"])
 
 
 class Others(TraceCase):
