@@ -137,6 +137,41 @@ class Marks(TraceCase):
                     found["test_after"], {"test_a:helper", "test_a:test_after", "posix:getppid"}
                 )
 
+    @unittest.skipUnless((3, 12) <= sys.version_info < (3, 13), "it is 3.12 that loses them")
+    def test_instructions_that_are_run_as_one_stay_so(self):
+        self.write(
+            test_a="""
+            import dis
+            def both(one, other): return one, other
+            def test_a():
+                both(1, 2)
+                run = {each.opname for each in dis.get_instructions(both, adaptive=True)}
+                assert "LOAD_FAST__LOAD_FAST" in run
+                assert both(1, 2) == (1, 2)
+            """
+        )
+        if "native" in self.means:
+            self.assertEqual(self.engine().whole(trace="native").outcomes, ["passed"])
+
+    @unittest.skipUnless(hasattr(sys, "monitoring"), "Python has no monitoring")
+    def test_what_code_may_call_is_known_of_code_whose_lines_are_watched(self):
+        self.write(
+            test_a="""
+            import os, sys
+            def helper():
+                parent = os.getppid
+                return parent()
+            def test_a():
+                sys.monitoring.use_tool_id(3, "lines")
+                sys.monitoring.set_events(3, sys.monitoring.events.LINE)
+                helper()
+                sys.monitoring.set_events(3, 0)
+                sys.monitoring.free_tool_id(3)
+            """
+        )
+        if "native" in self.means:
+            self.assertLessEqual({"test_a:helper", "posix:getppid"}, self.names("native")["test_a"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -79,6 +79,7 @@ const BYTES: usize = 32;
 const WORDS: [usize; 2] = [24, 96];
 const NAMES: usize = 32;
 const N_INSTRUCTIONS: usize = 256;
+const N_PAIRS: usize = 5;
 
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
@@ -96,6 +97,13 @@ pub struct Api {
     globals: [[usize; 2]; 2],
     /// The one that says that the next has more to its number.
     extends: usize,
+    /// Where in a code its instructions stand, as they are run now.
+    running: usize,
+    /// By instruction, as it is run: what it was compiled as (0 if that is not known), and how many
+    /// places behind it are for what the interpreter notes.
+    compiled: *const [u8; 2],
+    /// Two instructions that are run as one, and that one; null where that need not be restored.
+    pairs: *const [[u8; 3]; N_PAIRS],
 }
 
 #[derive(Clone, Copy)]
@@ -121,8 +129,23 @@ enum Use {
     Unseen(u8),
 }
 
+/// What is known of an instruction, as it is run.
+#[derive(Clone, Copy)]
+struct Instruction {
+    what: Use,
+    compiled: u8,
+    /// How many places there are from it to the next.
+    n_places: u8,
+    /// Whether it may be run with another one.
+    is_paired: bool,
+}
+
 /// By instruction: most have nothing to do with names, and it is asked of all that run.
-fn uses(api: &Api) -> [Use; N_INSTRUCTIONS] {
+///
+/// # Safety
+///
+/// The agent has given a table.
+unsafe fn instructions(api: &Api) -> [Instruction; N_INSTRUCTIONS] {
     let mut uses = [Use::Nothing; N_INSTRUCTIONS];
     let mut set = |instruction: usize, what: Use| {
         if let Some(place) = uses.get_mut(instruction) {
@@ -139,8 +162,23 @@ fn uses(api: &Api) -> [Use; N_INSTRUCTIONS] {
     for (number, [_, instruction]) in (0..).zip(api.unseen) {
         set(instruction, Use::Unseen(number));
     }
-    uses
+    let mut made = [UNKNOWN; N_INSTRUCTIONS];
+    for (at, place) in made.iter_mut().enumerate() {
+        // SAFETY: the table has so many.
+        let [compiled, n_notes] = unsafe { *api.compiled.add(at) };
+        if compiled != 0 {
+            let what = uses[usize::from(compiled)];
+            // SAFETY: it is null or there.
+            let mut pairs = unsafe { api.pairs.as_ref() }.into_iter().flatten();
+            let is_paired = pairs.any(|[one, then, _]| [*one, *then].contains(&compiled));
+            *place = Instruction { what, compiled, n_places: 1 + n_notes, is_paired };
+        }
+    }
+    made
 }
+
+const UNKNOWN: Instruction =
+    Instruction { what: Use::Nothing, compiled: 0, n_places: 0, is_paired: false };
 
 /// That a function goes by a name.
 #[derive(Clone, Copy)]
@@ -159,13 +197,18 @@ pub struct Calls {
     tests: Row<u32>,
     /// What codes may call, one after another: names, and functions behind them.
     mentions: Row<u32>,
-    uses: [Use; N_INSTRUCTIONS],
+    instructions: [Instruction; N_INSTRUCTIONS],
+    /// A bit for each name, by its address: most words of a code are no names, and to look for them
+    /// among the names would take more time.
+    hints: [u64; N_HINTS],
     called: Row<u32>,
     are_patched: bool,
     /// The last page of definitions that was made sure to be writable.
     page: usize,
 }
 
+/// Words of 64 bits, a power of two.
+const N_HINTS: usize = 1 << 10;
 /// As many names as can be told from functions in `mentions`.
 const FUNCTION_AFTER: u32 = 1 << 31;
 
@@ -178,7 +221,8 @@ impl Calls {
             names: Map::new(),
             tests: Row::new(),
             mentions: Row::new(),
-            uses: [Use::Nothing; N_INSTRUCTIONS],
+            instructions: [UNKNOWN; N_INSTRUCTIONS],
+            hints: [0; N_HINTS],
             called: Row::new(),
             are_patched: false,
             page: 0,
@@ -241,6 +285,8 @@ impl Calls {
         unsafe { (api.hold)(address as Object) };
         let name = self.tests.len();
         self.names.insert(address, name);
+        let (at, bit) = hint(address);
+        self.hints[at] |= bit;
         self.tests.push(0);
         name as u32
     }
@@ -279,7 +325,8 @@ impl Calls {
             }
         }
         self.are_patched = true;
-        self.uses = uses(&api.calls);
+        // SAFETY: the caller's promise.
+        self.instructions = unsafe { instructions(&api.calls) };
     }
 
     /// Has calls of a function leave a mark, unless its definition cannot be written to.
@@ -314,7 +361,7 @@ impl Calls {
     ///
     /// # Safety
     ///
-    /// These are a code object and its globals.
+    /// These are a code object that begins to run, and its globals.
     pub unsafe fn mentions(&mut self, code: Object, globals: Object, api: &super::Api) -> [u32; 2] {
         let begin = self.mentions.len() as u32;
         // SAFETY: the caller's promise; the bytes are ours until they are released.
@@ -325,52 +372,94 @@ impl Calls {
                     self.mention(word(words, ITEMS + 8 * each));
                 }
             }
-            let Some(code_bytes) = api.calls.code_bytes else { return [begin; 2] };
-            let bytes = code_bytes(code);
-            if !bytes.is_null() {
-                let names = word(code, NAMES) as Object;
-                self.mention_used(bytes, names, globals, api);
-                (api.release)(bytes);
+            let used = Used { names: word(code, NAMES) as Object, globals, api };
+            let words = self.mentions.len();
+            let running = code.byte_add(api.calls.running).cast();
+            if !self.mention_used(running, word(code, LENGTH), &used) {
+                // Somebody watches single instructions: the interpreter knows what they were.
+                self.mentions.shorten(words);
+                let Some(code_bytes) = api.calls.code_bytes else { return [begin; 2] };
+                let bytes = code_bytes(code);
+                if !bytes.is_null() {
+                    let compiled = bytes.byte_add(BYTES).cast();
+                    self.mention_used(compiled, word(bytes, LENGTH) / 2, &used);
+                    (api.release)(bytes);
+                }
+            } else if !api.calls.pairs.is_null() {
+                self.restore_pairs(running, word(code, LENGTH), &*api.calls.pairs);
             }
         }
         [begin, self.mentions.len() as u32]
     }
 
     fn mention(&mut self, name: usize) {
-        if let Some(name) = self.names.get(name) {
+        let (at, bit) = hint(name);
+        if self.hints[at] & bit != 0
+            && let Some(name) = self.names.get(name)
+        {
             self.mentions.push(name as u32);
         }
     }
 
     /// What instructions use: names of attributes, what global variables hold, and what statements
-    /// call unseen.
+    /// call unseen. False if one is not known.
     ///
     /// # Safety
     ///
-    /// These are the instructions of a code, its names and its globals.
-    unsafe fn mention_used(
-        &mut self,
-        bytes: Object,
-        names: Object,
-        globals: Object,
-        api: &super::Api,
-    ) {
-        let mut high = 0;
+    /// These are the instructions of a code, and what belongs to it.
+    unsafe fn mention_used(&mut self, first: *const [u8; 2], n: usize, used: &Used<'_>) -> bool {
+        let (mut at, mut high) = (0, 0);
         // SAFETY: the caller's promise; an instruction names what is there.
         unsafe {
-            for at in (0..word(bytes, LENGTH)).step_by(2) {
-                let [instruction, low] = *bytes.byte_add(BYTES + at).cast::<[u8; 2]>();
+            while at < n {
+                let [instruction, low] = *first.add(at);
+                let known = self.instructions[usize::from(instruction)];
+                if known.n_places == 0 {
+                    return false;
+                }
+                at += usize::from(known.n_places);
                 let argument = high | usize::from(low);
-                let name = |shift: u8| word(names, ITEMS + 8 * (argument >> shift));
+                let name = |shift: u8| word(used.names, ITEMS + 8 * (argument >> shift));
                 high = 0;
-                match self.uses[usize::from(instruction)] {
+                match known.what {
                     Use::Nothing => {}
                     Use::Extends => high = argument << 8,
                     Use::Attribute(shift) => self.mention(name(shift)),
-                    Use::Global(shift) => self.mention_global(globals, name(shift) as Object, api),
-                    Use::Unseen(0) => self.mention(api.calls.unseen[0][0]),
-                    Use::Unseen(_) => self.mention(api.calls.unseen[1][0]),
+                    Use::Global(shift) => {
+                        self.mention_global(used.globals, name(shift) as Object, used.api);
+                    }
+                    Use::Unseen(0) => self.mention(used.api.calls.unseen[0][0]),
+                    Use::Unseen(_) => self.mention(used.api.calls.unseen[1][0]),
                 }
+            }
+        }
+        true
+    }
+
+    /// Has two instructions run as one again. The interpreter makes one of them when it makes the
+    /// code, and two when something is told of it first; it never goes back, and runs the slower.
+    ///
+    /// # Safety
+    ///
+    /// These are instructions of a code, all of them known.
+    unsafe fn restore_pairs(&self, first: *mut [u8; 2], n: usize, pairs: &[[u8; 3]; N_PAIRS]) {
+        let (mut at, mut before) = (0, 0);
+        // SAFETY: the caller's promise. Both are there as they are, so whoever goes on at the
+        // second finds it.
+        unsafe {
+            while at < n {
+                let [instruction, _] = *first.add(at);
+                let known = self.instructions[usize::from(instruction)];
+                if known.is_paired && before != 0 {
+                    for &[one, then, both] in pairs {
+                        if before == one && known.compiled == then {
+                            (*first.add(at - 1))[0] = both;
+                        }
+                    }
+                }
+                let is_first = known.is_paired && known.compiled == instruction;
+                before = if is_first { instruction } else { 0 };
+                at += usize::from(known.n_places);
             }
         }
     }
@@ -461,6 +550,19 @@ impl Calls {
         // SAFETY: it is the number of a function.
         unsafe { self.functions.get(at).number = number };
     }
+}
+
+/// What instructions of a code speak of.
+struct Used<'a> {
+    names: Object,
+    globals: Object,
+    api: &'a super::Api,
+}
+
+/// Which bit is the hint that this address is a name's.
+fn hint(address: usize) -> (usize, u64) {
+    let mixed = (address >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    (mixed / 64 % N_HINTS, 1 << (mixed % 64))
 }
 
 /// What a function is known by.

@@ -10,8 +10,8 @@
 //! thread the hook takes itself away until the call returns, and the profile function tells
 //! everything meanwhile.
 //!
-//! Most calls are of code that was marked in this test already, by the thread that called last. Both
-//! are seen at a glance, in `MARKED` and in `END`: for such a call there is nothing to do.
+//! Most calls are of code that was marked in this test already, by the thread that called last.
+//! Both are seen at a glance, in `MARKED` and in `END`: for such a call there is nothing to do.
 //!
 //! What must hold besides what the head of `tracer.rs` says: the agent has found the places below
 //! in this interpreter (`agents/python/unflake_agent/trace/hook.py`), and no other hook is there.

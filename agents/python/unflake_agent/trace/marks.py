@@ -7,10 +7,11 @@ change. If one thing is not as expected there are no marks, and the library is t
 """
 
 import dis
+import opcode
 import struct
 import sys
 from types import BuiltinFunctionType, CodeType
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 try:
     import ctypes
@@ -36,7 +37,9 @@ class _Places(NamedTuple):
 _PLACES = {(3, 12): _Places(48, None, 160, 1), (3, 13): _Places(0, 24, 168, 256)}
 _HOOKED = (3, 11)
 """Where a hook sees the functions in Python, and only those in C leave marks."""
-_VARIABLES, _FILE, _QUALNAME = 96, 112, 128
+_RUNNING = {(3, 11): 184, (3, 12): 192, (3, 13): 200}
+"""Where in code its instructions stand, as they are run now."""
+_SIZE, _VARIABLES, _FILE, _QUALNAME = 16, 96, 112, 128
 _LINE = 72 if sys.version_info < (3, 12) else 68
 _VECTORCALL_OFFSET, _VECTORCALL = 56, 48
 _LONGEST = 1 << 20
@@ -62,7 +65,7 @@ _names = [sys.intern(name) for name, _ in _UNSEEN]
 _SHORTCUTS = (isinstance, len, list.append)
 """For which the interpreter has instructions of their own, in the order in which it keeps them."""
 
-CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 1
+CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 4
 """Among the fields: where the number of changes stands."""
 N_FIELDS = CURRENT + 10
 
@@ -73,6 +76,59 @@ def _word(address: int) -> int:
 
 def _address(name: str) -> int:
     return ctypes.cast(getattr(_python, name), ctypes.c_void_p).value or 0
+
+
+_all: Dict[str, int] = getattr(dis, "_all_opmap", {})
+_general: Dict[str, str] = getattr(dis, "deoptmap", {})
+_notes: Any = getattr(opcode, "_inline_cache_entries", {})
+_TOLD = "INSTRUMENTED_"
+_N_INSTRUCTIONS = 256
+_N_PAIRS = 5
+
+
+def _table() -> bytearray:
+    """By instruction as it is run: as what it was compiled, 0 for unknown, and the number of places
+    behind it that the interpreter writes to."""
+    table = bytearray(2 * _N_INSTRUCTIONS)
+    for name, number in _all.items():
+        general = _general.get(name, name)
+        if general.startswith(_TOLD):
+            general = general[len(_TOLD) :]
+        compiled = dis.opmap.get(general)
+        if compiled is not None and number < _N_INSTRUCTIONS:
+            notes = _notes.get(general, 0) if type(_notes) is dict else _notes[compiled]
+            table[2 * number : 2 * number + 2] = bytes((compiled, notes))
+    return table
+
+
+def _joined() -> bytes:
+    """Two instructions that are run as one, and that one, again and again."""
+    pairs = [(name.split("__"), _all[name]) for name in _general if "__" in name]
+    return bytes(each for (one, then), both in pairs
+                 for each in (dis.opmap[one], dis.opmap[then], both))  # fmt: skip
+
+
+_compiled: Any = (ctypes.c_char * (2 * _N_INSTRUCTIONS)).from_buffer(_table()) if _python else None
+_pairs: Any = ctypes.create_string_buffer(_joined()) if _python else None
+_LOSES_PAIRS = (3, 12)
+"""Where the interpreter makes two of such an instruction when something is told of its code."""
+
+
+def _can_restore_pairs() -> bool:
+    return sys.version_info[:2] != _LOSES_PAIRS or len(_pairs.raw) == 3 * _N_PAIRS + 1
+
+
+def _runs_as_compiled(code: CodeType) -> bool:
+    """Whether the instructions of code are where the library looks, and what it takes them for."""
+    size, table = len(code.co_code), bytes(_compiled)
+    found = ctypes.string_at(id(code) + _RUNNING[sys.version_info[:2]], size)
+    at = 0
+    while at < size:
+        compiled, n_notes = table[2 * found[at] : 2 * found[at] + 2]
+        if compiled == 0 or (compiled, found[at + 1]) != tuple(code.co_code[at : at + 2]):
+            return False
+        at += 2 + 2 * n_notes
+    return at == size == 2 * _word(id(code) + _SIZE)
 
 
 def _state(name: str) -> int:
@@ -91,6 +147,8 @@ def are_possible() -> bool:
         and _word(id(BuiltinFunctionType) + _VECTORCALL_OFFSET) == _VECTORCALL
         and _has_words(_sample.__code__)
         and _has_words(_change.__code__)
+        and _can_restore_pairs()
+        and all(_runs_as_compiled(each.__code__) for each in (_sample, _word, _table))
     )
 
 
@@ -140,7 +198,9 @@ def fields(tool: Any) -> List[Any]:
         calls += [id(name), dis.opmap[instruction]]
     for instruction, shift in (*_ATTRIBUTES, *_VALUES):
         calls += [dis.opmap[instruction], shift]
-    calls.append(dis.EXTENDED_ARG)
+    version = sys.version_info[:2]
+    calls += [dis.EXTENDED_ARG, _RUNNING[version], ctypes.addressof(_compiled)]
+    calls.append(ctypes.addressof(_pairs) if version == _LOSES_PAIRS else None)
     where: List[Any] = [None] * 4
     if places is not None:
         where[0] = _state("PyInterpreterState_Get") + places.in_interpreter
