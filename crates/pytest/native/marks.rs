@@ -41,6 +41,12 @@ pub struct Api {
 
 /// The first of our numbers, in steps of one.
 const FIRST: usize = 1 << 23;
+/// After so many tests it is looked which code nobody can run any more.
+const N_TESTS_KEPT: u32 = 32;
+/// The place of a code that is no more; another one may be where it was.
+const GONE: usize = usize::MAX;
+/// Where in an object it stands how many refer to it.
+const REFERENCES: usize = 0;
 /// Python has said that it has no number.
 const NEVER: u32 = NONE - 1;
 
@@ -93,7 +99,8 @@ unsafe fn learn(code: Object, globals: impl FnOnce(&Api) -> Object) -> usize {
     // SAFETY: the caller's promise; the agent has looked.
     unsafe {
         let state = state();
-        if let Some(at) = state.marks.by_address.get(code as usize) {
+        let known = state.marks.by_address.get(code as usize);
+        if let Some(at) = known.filter(|at| *at != GONE) {
             return at;
         }
         let api = state.api;
@@ -110,7 +117,11 @@ unsafe fn learn(code: Object, globals: impl FnOnce(&Api) -> Object) -> usize {
         (api.hold)(module);
         (api.hold)(code);
         let marks = &mut state.marks;
-        marks.by_address.insert(code as usize, at);
+        if known.is_some() {
+            marks.by_address.replace(code as usize, at);
+        } else {
+            marks.by_address.insert(code as usize, at);
+        }
         if marks.tests.get(code as usize).is_none() {
             marks.looked_at.push((code as usize, at));
         }
@@ -229,7 +240,7 @@ pub unsafe fn listen(code: Object) {
         if marks.tests.get(code as usize).is_some() {
             return;
         }
-        let has_run = marks.by_address.get(code as usize).is_some();
+        let has_run = marks.by_address.get(code as usize).is_some_and(|at| at != GONE);
         marks.tests.insert(code as usize, 0);
         (api.hold)(code);
         let null = null_mut::<core::ffi::c_void>;
@@ -314,6 +325,9 @@ pub unsafe fn close() {
         }
         tell_codes(api);
         tell_calls(api, test);
+        if test.is_multiple_of(N_TESTS_KEPT) && !api.marks.current.is_null() {
+            let_go();
+        }
     }
 }
 
@@ -337,6 +351,37 @@ unsafe fn find() {
                 mark_at(at);
             }
         }
+    }
+}
+
+/// Lets go of code to which nobody else refers, which cannot run again: templates, say, that a test
+/// has compiled.
+///
+/// # Safety
+///
+/// See `state`; nothing of it is borrowed.
+unsafe fn let_go() {
+    // SAFETY: the caller's promise; when code is gone, Python may be called, and calls us.
+    unsafe {
+        let api = state().api;
+        let marks = &mut state().marks;
+        let mut gone = Row::new();
+        marks.looked_at.keep(|(address, at)| {
+            let is_kept = word(address as Object, REFERENCES) != 1;
+            if !is_kept {
+                gone.push((address, at));
+            }
+            is_kept
+        });
+        for &(address, _) in gone.all() {
+            marks.by_address.replace(address, GONE);
+        }
+        while let Some((address, at)) = gone.pop() {
+            let module = state().marks.codes.get(at).module;
+            (api.release)(module);
+            (api.release)(address as Object);
+        }
+        gone.free();
     }
 }
 

@@ -95,6 +95,11 @@ impl Names {
             ];
             for (before, name) in parts {
                 self.written.extend(before);
+                if name == api.none {
+                    // As Python says of a module whose name is not known.
+                    self.written.push(b'?');
+                    continue;
+                }
                 let mut length = 0;
                 let text = (api.utf8)(name, &raw mut length);
                 if text.is_null() || length.cast_unsigned() > N_NAME_MAX {

@@ -4,7 +4,7 @@
 use core::ptr::copy_nonoverlapping;
 use core::slice::from_raw_parts;
 
-use super::{free, zeroed};
+use super::{free, moved, zeroed};
 
 const N_AT_FIRST: usize = 1 << 10;
 
@@ -28,6 +28,12 @@ impl<T: Copy> Row<T> {
         self.n = 0;
     }
 
+    /// Gives its memory back.
+    pub fn free(self) {
+        // SAFETY: it is nobody else's.
+        unsafe { free(self.values.cast()) };
+    }
+
     pub fn as_ptr(&self) -> *const T {
         self.values
     }
@@ -46,13 +52,8 @@ impl<T: Copy> Row<T> {
             room *= 2;
         }
         if room > self.room {
-            let values = zeroed(room);
-            // SAFETY: both have room for them; the old ones are nobody else's.
-            unsafe {
-                copy_nonoverlapping(self.values, values, self.n);
-                free(self.values.cast());
-            }
-            (self.values, self.room) = (values, room);
+            // SAFETY: the old ones are nobody else's.
+            (self.values, self.room) = (unsafe { moved(self.values, room) }, room);
         }
     }
 
@@ -74,6 +75,20 @@ impl<T: Copy> Row<T> {
         // SAFETY: there is room.
         unsafe { *self.values.add(self.n) = value };
         self.n += 1;
+    }
+
+    /// Keeps those of which this is true, in their order.
+    pub fn keep(&mut self, mut is_kept: impl FnMut(T) -> bool) {
+        let mut n = 0;
+        for at in 0..self.n {
+            // SAFETY: so many were pushed, and what is kept is not behind what it was.
+            unsafe {
+                let value = *self.values.add(at);
+                *self.values.add(n) = value;
+                n += usize::from(is_kept(value));
+            }
+        }
+        self.n = n;
     }
 
     pub fn pop(&mut self) -> Option<T> {
@@ -125,6 +140,12 @@ impl Map {
         // SAFETY: as above.
         unsafe { *self.find(key) = Place { key, value } };
         self.n += 1;
+    }
+
+    /// Of a key that is there.
+    pub fn replace(&mut self, key: usize, value: usize) {
+        // SAFETY: as above.
+        unsafe { (*self.find(key)).value = value };
     }
 
     /// Its place, or the empty one where it belongs. There is always an empty one.

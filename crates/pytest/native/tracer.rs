@@ -77,6 +77,7 @@ unsafe extern "C" {
     fn abort() -> !;
     fn calloc(n: usize, size: usize) -> *mut c_void;
     fn free(memory: *mut c_void);
+    fn realloc(memory: *mut c_void, size: usize) -> *mut c_void;
 }
 
 /// What the agent says about this interpreter; in Python's words where they have one.
@@ -196,6 +197,22 @@ fn zeroed<T>(n: usize) -> *mut T {
     // SAFETY: any size may be asked for; what is made of zeroes here are numbers and pointers.
     unsafe {
         let memory = calloc(n, size_of::<T>());
+        if memory.is_null() {
+            abort();
+        }
+        memory.cast()
+    }
+}
+
+/// Those of this memory, with room for so many. Large memory is moved without being touched.
+///
+/// # Safety
+///
+/// It was given by us, has room for fewer, and is used no more.
+unsafe fn moved<T>(values: *mut T, n: usize) -> *mut T {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let memory = realloc(values.cast(), n * size_of::<T>());
         if memory.is_null() {
             abort();
         }
