@@ -6,8 +6,10 @@
 A pass is what the engine asks the agent for: all tests in their original order, in one process
 forked after collection. Passes of the three kinds are made in turn. Seconds are processor time of
 that process, all that a pass costs but collection, the best of all passes of a kind: others use the
-machine, too. The ratio is to the untraced pass; `of plain` is a traced pass over what plain pytest
-takes for the same tests, collection left out: the agent runs quick tests in less time than pytest.
+machine, too. The ratio is to the untraced pass, of the best ones; behind it is the median of the
+ratios of passes made one after the other, which is surer where the machine's speed changes. `of
+plain` is a traced pass over what plain pytest takes for the same tests, collection left out: the
+agent runs quick tests in less time than pytest.
 
 The native library is built by `rustc`, as the build of unflake does; without it, a row says so.
 The first run fetches the suites and makes a Python environment for each under `target/bench`.
@@ -18,6 +20,7 @@ import argparse
 import os
 import pathlib
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,13 +36,15 @@ KINDS: Dict[str, Dict[str, Any]] = {
     "traced": {"trace": True},
     "setprofile": {"trace": "profile"},
 }
-TICKS = os.sysconf("SC_CLK_TCK")
+CLOCK = pathlib.Path(__file__).resolve().parent / "clock"
+NANO = 1e-9
 
 
 def main() -> int:
     args = parse_args()
-    print(f"{'suite':<24}{'Python':>8}{'tests':>7}{'untraced s':>12}{'traced':>8}"
-          f"{'setprofile':>12}{'of plain':>10}  functions of a test, by what", flush=True)  # fmt: skip
+    print(f"{'suite':<24}{'Python':>8}{'tests':>7}{'untraced s':>12}{'traced':>15}"
+          f"{'setprofile':>15}{'of plain':>10}  functions of a test, by what",
+          flush=True)  # fmt: skip
     failed = False
     for name, folder, python, options in watching.chosen(args):
         inner = [str(python), str(pathlib.Path(__file__)), "--inside", str(folder)]
@@ -75,15 +80,22 @@ def inside(args: Any) -> int:
     with tempfile.TemporaryDirectory(prefix="unflake-tracing-") as place:
         means = "native code" if test_trace.build(place) else "Python"
         engine.AGENT = os.path.join(place, "unflake_agent", "__main__.py")
-        env = {"PYTHONPATH": os.environ["UNFLAKE_BENCH_PATH"]}
+        clock = pathlib.Path(place) / "clock"
+        clock.mkdir()
+        sources = os.environ["UNFLAKE_BENCH_PATH"]
+        env = {
+            "PYTHONPATH": os.pathsep.join([str(CLOCK), sources]),
+            "UNFLAKE_BENCH_CLOCK": str(clock),
+        }
         options = ["-p", "no:cacheprovider", *args.options]
         with engine.Engine(str(args.inside), options, env=env) as agent:
             is_ready = agent.said[0][0] == "collected"
-            row = measured(agent, args.repeat, args.kinds.split(",")) if is_ready else None
+            kinds = args.kinds.split(",")
+            row = measured(agent, args.repeat, kinds, clock) if is_ready else None
             n_tests = len(agent.ids) if row else 0
     if row is not None:
         command = [sys.executable, "-m", "pytest", "-q", *options]
-        env.update({key: value for key, value in os.environ.items() if key not in env})
+        env = {**os.environ, "PYTHONPATH": sources}
         for _ in range(args.repeat):
             for kind, more in (("plain", []), ("collecting", ["--collect-only"])):
                 row.setdefault(kind, []).append(used_by([*command, *more], args.inside, env))
@@ -91,29 +103,36 @@ def inside(args: Any) -> int:
         print(f"{args.name:<24} could not be run")
         return 1
     untraced = min(row["untraced"])
-    ratio = {kind: f"{min(row[kind]) / untraced:.2f}" if kind in row else "" for kind in KINDS}
+    ratio = {kind: ratios(row, kind) for kind in KINDS}
     of_plain = min(row["traced"]) / (min(row["plain"]) - min(row["collecting"]))
     python = "{}.{}.{}".format(*sys.version_info)
     print(f"{args.name:<24}{python:>8}{n_tests:>7}{untraced:>12.2f}"
-          f"{ratio['traced']:>8}{ratio['setprofile']:>12}{of_plain:>10.2f}"
+          f"{ratio['traced']:>15}{ratio['setprofile']:>15}{of_plain:>10.2f}"
           f"  {row['functions'][0]:.0f}, {means}", flush=True)  # fmt: skip
     return 0
 
 
-def measured(agent: Any, repeat: int, kinds: List[str]) -> Optional[Dict[str, List[float]]]:
+def ratios(row: Dict[str, List[float]], kind: str) -> str:
+    """Of the best passes, and the median of those made one after the other."""
+    if kind not in row:
+        return ""
+    best = min(row[kind]) / min(row["untraced"])
+    median = statistics.median(one / base for one, base in zip(row[kind], row["untraced"]))
+    return f"{best:.3f} {median:.3f}"
+
+
+def measured(
+    agent: Any, repeat: int, kinds: List[str], clock: pathlib.Path
+) -> Optional[Dict[str, List[float]]]:
     """Seconds by kind of pass; and, as `functions`, how many a test calls in the mean."""
     row: Dict[str, List[float]] = {kind: [] for kind in kinds}
-    used: Dict[int, float] = {}
-    first = agent.whole().forked["pid"]
-    used[first] = of_children(first)
+    agent.whole()
     for _ in range(repeat):
         for kind in kinds:
             run = agent.whole(**KINDS[kind])
             if not run.is_done:
                 return None
-            cell = run.forked["pid"]
-            before, used[cell] = used.get(cell, 0.0), of_children(cell)
-            row[kind].append(used[cell] - before)
+            row[kind].append(of_last_run(clock / str(run.forked["pid"])))
             if kind == "traced":
                 told = [len(each["functions"]) // 8 for each in run.all("traced")]
                 row["functions"] = [sum(told) / max(1, len(told))]
@@ -128,11 +147,9 @@ def used_by(command: List[str], folder: pathlib.Path, env: Dict[str, str]) -> fl
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def of_children(guard: int) -> float:
-    """Processor time of all runs that the guard of a cell has seen to their end."""
-    with open(f"/proc/{guard}/stat") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[13]) + int(fields[14])) / TICKS
+def of_last_run(told: pathlib.Path) -> float:
+    """Processor time of the last run that the guard of a cell has seen to its end."""
+    return int(told.read_text().split()[-1]) * NANO
 
 
 if __name__ == "__main__":
