@@ -147,6 +147,15 @@ def get_ready(run: Run, setting: Setting) -> None:
     setting.suite.begin(run.order, run.brief, run.scratch)
 
 
+def settle(setting: Setting, isolated: isolate.Isolated, ring: Ring) -> None:
+    """Makes a forked process its own, as far as that is the same for all runs."""
+    ring.adopt()
+    separate.own_nameless_files(setting.found)
+    _settle(isolated, setting)
+    separate.own_random(setting.found)
+    gc.unfreeze()
+
+
 def live(
     run: Run, setting: Setting, isolated: isolate.Isolated, ring: Ring, errors: int
 ) -> NoReturn:
@@ -154,13 +163,11 @@ def live(
     captures."""
     try:
         separate.own_errors(setting.found, errors)
+        if not ring.is_ours():
+            settle(setting, isolated, ring)
+        separate.own_named_files(setting.found)
         separate.own_temporary_folder(run.scratch)
-        ring.adopt()
-        separate.own_files(setting.found)
         _keep_uppers(run, isolated)
-        _settle(isolated, setting)
-        separate.own_random(setting.found)
-        gc.unfreeze()
         _attempts(run, setting, isolated, ring)
         if linux.has_company():
             # Whoever it is may go on until this process has ended.

@@ -29,7 +29,7 @@ from _signal import signal as _set_handler
 from typing import Any, Dict, List, NamedTuple, NoReturn, Set, Tuple
 
 from . import isolate, linux
-from .child import BROKEN, Run, Setting, get_ready, live, possible
+from .child import BROKEN, Run, Setting, get_ready, live, possible, settle
 from .isolate import Isolated
 from .passing import Wishes, pair
 from .ring import Ring
@@ -144,7 +144,7 @@ def _one(cell: Cell, run: Run, passed: List[int], wants_spare: bool) -> None:
     if not cell.has_own_processes:
         cell.wishes.send("runner", pid=pid)
     if wants_spare:
-        _put_up_spare(cell, engine)
+        _put_up_spare(cell, engine, run)
     status = _attend(pid, cell, engine)
     if cell.has_own_processes:
         _end_the_rest(cell)
@@ -176,12 +176,15 @@ def _begin(cell: Cell, engine: Stream, run: Run, errors: int) -> int:
     return pid
 
 
-def _put_up_spare(cell: Cell, engine: Stream) -> None:
-    """Forks a process that waits for the next run of this cell."""
+def _put_up_spare(cell: Cell, engine: Stream, run: Run) -> None:
+    """Forks a process that waits for the next run of this cell while there is this one."""
     ours, theirs = pair()
     pid = _fork(cell, engine)
     if pid == 0:
         ours.close()
+        settle(cell.setting, cell.isolated, cell.ring)
+        # The next one will be much the same: what that touches is copied by then.
+        get_ready(run, cell.setting)
         body, (errors,) = Wishes(theirs).next()
         theirs.close()
         run = Run.read(body)

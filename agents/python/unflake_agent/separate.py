@@ -128,9 +128,19 @@ def own_temporary_folder(scratch: str) -> None:
         tempfile.tempdir = folder
 
 
-def own_files(found: Survey) -> None:
-    """Opens the server's files anew under the same numbers, where they stand."""
-    for file in found.files:
+def own_nameless_files(found: Survey) -> None:
+    """Opens the server's files anew under the same numbers, where they stand: first those that
+    nobody else can change."""
+    _own(found, [file for file in found.files if file.path is None])
+
+
+def own_named_files(found: Survey) -> None:
+    """The same with the others, as they are now."""
+    _own(found, [file for file in found.files if file.path is not None])
+
+
+def _own(found: Survey, files: Sequence[OpenFile]) -> None:
+    for file in files:
         if file.fd not in found.errors:
             try:
                 _renew(file)
