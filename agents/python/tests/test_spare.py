@@ -12,8 +12,9 @@ SOMEBODY_WAITS = unittest.skipUnless(
 )
 
 FILES = """
-    import os, random, signal, subprocess, sys, tempfile, threading, time
+    import os, random, signal, socket, subprocess, sys, tempfile, threading, time
     seen = []
+    address = chr(0) + "unflake-" + str(os.getpid())
 
     def others():
         return {int(p) for p in os.listdir("/proc") if p.isdigit()} - {1, os.getpid()}
@@ -58,6 +59,13 @@ FILES = """
                 continue
             assert "sleep" not in command
 
+    def test_keeps_an_address():
+        seen.append(socket.socket(socket.AF_UNIX))
+        seen[-1].bind(address)
+        seen[-1].listen()
+        # The more memory there is to clear away, the longer a process takes to end.
+        seen.append(bytearray(os.urandom(1)) * (1 << 25))
+
     def test_writes(): open("new", "w").close()
 
     def test_finds_nothing(): assert not os.path.exists("new")
@@ -83,6 +91,10 @@ class Spares(ProjectCase):
                     self.assertEqual(said, ["isolated", "start", "end", "done"])
                     self.assertEqual(run.outcomes, ["passed"])
                     self.assertEqual(run.exited["code"], 0)
+
+    def test_what_one_has_open_is_free_for_the_next(self):
+        for run in self.runs(*["test_keeps_an_address"] * N_RUNS):
+            self.assertEqual(run.outcomes, ["passed"])
 
     def test_a_recursion_ends_at_the_same_depth_in_all(self):
         depths = {run.ends[0]["message"] for run in self.runs(*["test_depth"] * 4)}

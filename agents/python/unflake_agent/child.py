@@ -151,7 +151,7 @@ def settle(setting: Setting, isolated: isolate.Isolated, ring: Ring) -> None:
     """Makes a forked process its own, as far as that is the same for all runs."""
     ring.adopt()
     separate.own_nameless_files(setting.found)
-    _settle(isolated, setting)
+    _be_as_the_user_is(isolated, setting)
     separate.own_random(setting.found)
     gc.unfreeze()
 
@@ -195,7 +195,7 @@ def live_in_place(run: Run, setting: Setting) -> NoReturn:
         get_ready(run, setting)
         isolated = isolate.isolate(wanted, setting.where, run.scratch)
         _keep_uppers(run, isolated)
-        _settle(isolated, setting)
+        _be_as_the_user_is(isolated, setting)
         refused += isolated.refused
         connection.send("isolated", applied=isolated.applied, refused=refused)
         _attempts(run, setting, isolated, connection)
@@ -212,7 +212,7 @@ def _complain() -> None:
     os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
 
 
-def _settle(isolated: isolate.Isolated, setting: Setting) -> None:
+def _be_as_the_user_is(isolated: isolate.Isolated, setting: Setting) -> None:
     """What isolation gave too much is given up, what it makes harmless is as the user has it."""
     if isolated.as_user and os.getuid() != 0:
         linux.drop_capabilities()

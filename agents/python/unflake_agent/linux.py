@@ -9,7 +9,7 @@ import errno
 import os
 
 # The tests of a run may have changed what ``os`` has under these names.
-from os import O_RDONLY, close, read, stat
+from os import O_RDONLY, close, listdir, read, stat
 from os import open as _open
 from typing import Any, List, Optional
 
@@ -95,6 +95,18 @@ def has_company() -> bool:
         return children() != [] or stat("/proc/self/task").st_nlink != 3
     except OSError:
         return True
+
+
+def close_all_but(kept: int) -> None:
+    """Closes every descriptor but this one and the standard ones; ``OSError`` if they are not
+    told."""
+    for fd in map(int, listdir("/proc/self/fd")):
+        if fd > 2 and fd != kept:
+            try:
+                close(fd)
+            except OSError:
+                # That of the listing.
+                continue
 
 
 def pidfd_open(pid: int) -> int:

@@ -17,6 +17,7 @@ from threading import Lock
 from time import sleep
 from typing import Any, List
 
+from .linux import close_all_but
 from .wire import STRAY, frame, high
 
 _SIZE = 1 << 20
@@ -91,6 +92,8 @@ class Ring:
         if self._bell < 0:
             return
         try:
+            # What others would run into, ports and locks, is free before they begin.
+            close_all_but(self._bell)
             write(self._bell, getpid().to_bytes(_PID, "little"))
         except OSError:
             # A test has closed it; that the process ends will be seen.
