@@ -156,7 +156,7 @@ def _one(cell: Cell, run: Run, passed: List[int], wants_spare: bool) -> None:
 
 def _bring(cell: Cell, run: Run) -> None:
     """Loads what the run needs once for all runs of this cell, before they are forked."""
-    wanted = {"watch": run.is_watched, "perturb": run.perturb is not None, "trace": run.trace}
+    wanted = {"perturb": run.perturb is not None, "trace": run.trace}
     for name in wanted:
         if wanted[name] and name not in cell.brought:
             module = cell.setting.bring(name)

@@ -130,6 +130,10 @@ class Server:
 
     def serve(self) -> bool:
         """Returns when no cell is left; whether the engine asked for it."""
+        if not self._in_place:
+            # Most campaigns come to watch runs. The engine still reads what was collected, and
+            # cells that are made later inherit it.
+            self._setting.bring("watch")
         # Everything is old from here on: a run's collector then looks at the run's own objects
         # only, and does not touch (and so copy) every page of the suite.
         gc.freeze()
@@ -176,10 +180,8 @@ class Server:
         return [fd for fd, _ in poll.poll(patience)]
 
     def _start(self, run: Run) -> None:
-        if run.is_watched:
-            # Once, here: cells inherit it.
-            self._setting.bring("watch")
         if run.perturb is not None:
+            # Once, here: cells inherit it.
             self._setting.bring("perturb")
         if run.trace:
             self._setting.bring("trace").prepare()
