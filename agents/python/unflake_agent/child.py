@@ -169,10 +169,9 @@ def live(
         separate.own_temporary_folder(run.scratch)
         _keep_uppers(run, isolated)
         _attempts(run, setting, isolated, ring)
-        if linux.has_company():
-            # Whoever it is may go on until this process has ended.
-            _exit(0)
-        ring.leave()
+        if not linux.has_company():
+            # Else somebody may go on until this process has ended.
+            ring.leave()
         _exit(0)
     except BaseException:
         _complain()

@@ -2,13 +2,13 @@
 
 To fork a process takes a fifth of the time of a run of two tests. So in a cell that turned out to
 be used again, the process for the next run is forked while one is under way, if a processor has
-nothing else to do, and waits to be told what to run. It knows nothing of its run before, and
-nothing of the one beside it can reach it but a signal: then it is gone, and the next run is forked
-when it is asked for, as the first ones of a cell are.
+nothing else to do, does what is the same for all runs, and waits to be told what to run. It knows
+nothing of its run before, and nothing of the one beside it can reach it but a signal: then it is
+gone, and the next run is forked when it is asked for, as the first ones of a cell are.
 
-It does nothing else ahead. To have it copy the memory that every run writes to was tried: the run
-is quicker then, and all of it together is not, because what was copied has left the caches when it
-is used.
+It does no more than that ahead. To have it copy all the memory that every run writes to was tried:
+the run is quicker then, and all of it together is not, because what was copied has left the caches
+when it is used.
 """
 
 from typing import Any, Optional
