@@ -1,8 +1,9 @@
 """How do we get in without leaving traces?
 
 Started by path: ``python <here>/__main__.py SOCKET TOKEN pytest|unittest|auto -- ARGUMENTS``. (Or
-as ``shelter``, which runs a command without us, or as ``mend REQUEST ANSWER``, which proposes
-changes of test files; see there.) The tested program must find the interpreter as ``python -m pytest ARGUMENTS`` would have left it:
+as ``shelter [FOLDER START...]``, which runs a command without us, or as ``mend REQUEST ANSWER``,
+which proposes changes of test files; see there.) The tested program must find the interpreter as
+``python -m pytest ARGUMENTS`` would have left it:
 
 * ``sys.path[0]`` is the working directory, not our folder (unless ``-P`` asked for neither);
 * our modules are loaded under a private name and taken out of ``sys.modules`` as soon as they are
@@ -63,9 +64,9 @@ def is_socket(path: str) -> bool:
 def main(argv: List[str]) -> int:
     """Checks the command line, clears our traces, and hands over."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    if argv[1:] == ["shelter"]:
+    if argv[1:2] == ["shelter"]:
         # Somebody waits for the end of this process, and an orderly one takes milliseconds.
-        os._exit(loader(folder)("shelter").main())
+        os._exit(loader(folder)("shelter").main(argv[2:]))
     if len(argv) == 4 and argv[1] == "mend":
         loader(folder)("mend").main(argv[2], argv[3])
         return 0

@@ -4,44 +4,128 @@ It is started in a mount namespace in which the tree and HOME are overlays, and 
 in its process. Where the system refuses, it runs without, unless it is to see files otherwise than
 they are: to write these into the tree itself is out of the question. We stay as its parent: a test
 that kills its parent would end the engine otherwise.
+
+To load pytest takes longer than what it does for a few tests. So it can be started ahead, while
+tests are collected and a processor has nothing to do: pytest takes arguments from a file, and if
+the file is a pipe with a name, it waits for them, with all its modules loaded and nothing of the
+project's.
 """
 
 import os
 import resource
 import signal
-from typing import List
+from typing import Sequence
 
 from . import isolate, linux
 
 CANNOT_START = 126
 NOT_COVERED = 125
 
+_AS_IT_IS = "-"
+"""In place of a list of files to be seen otherwise."""
+_READ = "@"
+"""Before the file from which pytest takes arguments; alone, that it may take them from one."""
 
-def main() -> int:
+
+def main(ahead: Sequence[str]) -> int:
     """Waits for the path of a file with words in it, zero bytes between, which say what to run: the
-    root folder, a folder for us, a list of files to be seen otherwise or "-", the changes to the
-    environment (how many, and for each its name, "=" or nothing, and its value) and a command."""
+    root folder, a folder for us, a list of files to be seen otherwise or "-", whether arguments may
+    come from a file ("@" or "-"), the changes to the environment (how many, and for each its name,
+    "=" or nothing, and its value) and a command.
+
+    ``ahead`` is a folder for us, and how a command begins that is started now, if any.
+    """
+    held = _Held(ahead[0], ahead[1:]) if ahead else None
     path = b"".join(iter(lambda: os.read(0, 4096), b""))
     if not path:
         # Nobody needs us.
+        if held is not None:
+            held.give_up()
         return 0
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
     with open(path, "rb") as file:
-        rootdir, scratch, changed, n, *words = map(os.fsdecode, file.read().split(b"\0"))
+        words = [os.fsdecode(word) for word in file.read().split(b"\0")]
+    rootdir, scratch, changed, source, n, *words = words
     n_env = 3 * int(n)
     for name, is_set, value in zip(words[:n_env:3], words[1:n_env:3], words[2:n_env:3]):
         if is_set:
             os.environ[name] = value
         else:
             os.environ.pop(name, None)
-    return _run(rootdir, scratch, changed, words[n_env:])
-
-
-def _run(rootdir: str, scratch: str, changed: str, command: List[str]) -> int:
-    """Ends as the command ends."""
+    command = words[n_env:]
     where = isolate.ground(rootdir)
+    if held is not None:
+        if source == _READ and changed == _AS_IT_IS and held.is_begun(where, command):
+            return _end_like(held.go_on(command))
+        held.give_up()
+    return _end_like(_begin(where, scratch, changed, command))
+
+
+class _Held:
+    """A command under way that waits for its arguments."""
+
+    def __init__(self, scratch: str, start: Sequence[str]) -> None:
+        self._start = list(start)
+        self._environment = dict(os.environ)
+        # Collection will tell the root folder. It mostly is in the same tree.
+        self._where = isolate.ground(os.getcwd())
+        self._arguments = os.path.join(scratch, "arguments")
+        os.mkfifo(self._arguments, 0o600)
+        command = [*start, _READ + self._arguments]
+        self._pid = _begin(self._where, scratch, _AS_IT_IS, command)
+
+    def is_begun(self, where: isolate.Ground, command: Sequence[str]) -> bool:
+        """Whether what is wanted is what was begun, as far as that goes, and goes on."""
+        return (
+            (where.cwd, where.tree, where.home)
+            == (self._where.cwd, self._where.tree, self._where.home)
+            and self._environment == dict(os.environ)
+            and list(command[: len(self._start)]) == self._start
+            and os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        )
+
+    def go_on(self, command: Sequence[str]) -> int:
+        """Gives it the rest of its command; its process. A pipe must have room for that."""
+        words = os.fsencode("\n".join(command[len(self._start) :]))
+        with open(self._arguments + "-again", "wb") as file:
+            file.write(words)
+        # Opened for both, so that it does not matter who comes first. pytest reads the file more
+        # than once, and a pipe has everything once: a true file takes its place. Whoever opens
+        # that before has the pipe.
+        pipe = os.open(self._arguments, os.O_RDWR)
+        os.rename(self._arguments + "-again", self._arguments)
+        os.write(pipe, words)
+        os.close(pipe)
+        return self._pid
+
+    def give_up(self) -> None:
+        """Ends it."""
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+
+
+def _begin(where: isolate.Ground, scratch: str, changed: str, command: Sequence[str]) -> int:
+    """Starts a command in its own view of the tree; its process."""
+    parent, pid = os.getpid(), os.fork()
+    if pid == 0:
+        try:
+            _prepare(where, scratch, changed)
+            _die_with_parent()
+            # It may have ended before that.
+            if os.getppid() == parent:
+                os.execvp(command[0], command)
+        except BaseException as error:
+            os.write(2, f"{error}\n".encode("utf-8", "backslashreplace"))
+        finally:
+            os._exit(CANNOT_START)
+    return pid
+
+
+def _prepare(where: isolate.Ground, scratch: str, changed: str) -> None:
+    """Makes this process one that sees its own view of the tree."""
+    # What to run is told to our parent alone.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     # The report of the runner lies beside the scratch folder, and must be seen from outside.
     results = os.path.dirname(os.path.realpath(scratch))
     levels = [
@@ -50,20 +134,17 @@ def _run(rootdir: str, scratch: str, changed: str, command: List[str]) -> int:
         if folder and not isolate.is_inside(results, folder)
     ]
     done = isolate.isolate(levels, where, scratch)
-    if changed != "-":
+    if changed != _AS_IT_IS:
         if "tree" not in done.applied:
-            return NOT_COVERED
+            os._exit(NOT_COVERED)
         _show(changed, where.tree)
     if done.as_user:
         linux.drop_capabilities()
+
+
+def _end_like(pid: int) -> int:
+    """Waits for a process, and ends as it ends."""
     _die_with_parent()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            _die_with_parent()
-            os.execvp(command[0], command)
-        finally:
-            os._exit(CANNOT_START)
     _, status = os.waitpid(pid, 0)
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status)

@@ -159,6 +159,22 @@ impl Interpreter {
         run_to_end(&line, VERSION_MAX, interrupt).map_err(|error| error.to_string()).and_then(said)
     }
 
+    /// Which pytest is installed in its virtual environment: `9.0.1`; nothing if it has none, or
+    /// several.
+    pub(crate) fn pytest(&self) -> Option<String> {
+        let folder = Path::new(&self.program).parent()?.parent()?;
+        if !is_file(&folder.join("pyvenv.cfg")) {
+            return None;
+        }
+        let packages = entries(&folder.join("lib")).map(|python| python.join("site-packages"));
+        let all = packages.flat_map(|packages| entries(&packages));
+        let mut found = all.filter_map(|path| {
+            let name = path.file_name()?.to_str()?.strip_suffix(".dist-info")?;
+            name.strip_prefix("pytest-").map(str::to_owned)
+        });
+        found.next().filter(|_| found.next().is_none())
+    }
+
     /// The interpreter, as it is typed in this folder.
     pub(crate) fn typed(&self, current_dir: &Path) -> PathBuf {
         match self.source {
@@ -194,6 +210,11 @@ fn named_by_user(named: &OsStr, around: &Surroundings) -> Result<Interpreter, No
 
 fn is_file(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file())
+}
+
+/// What is in a folder; nothing if it cannot be read.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// The interpreter of a virtual environment. Its link is not followed: it is what tells Python
@@ -280,6 +301,24 @@ mod tests {
         assert_eq!(found.program, here.join("bin/python"));
         assert_eq!(found.typed(&around.current_dir), Path::new(".venv/bin/python"));
         assert_eq!(found.script.unwrap().typed, Path::new(".venv/bin/pytest"));
+    }
+
+    #[test]
+    fn the_pytest_of_an_environment_is_known_without_asking_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let packages = folder.path().join("lib/python3.11/site-packages");
+        let known = || {
+            let program = folder.path().join("bin/python").into();
+            let source = InterpreterSource::Named;
+            Interpreter { program, source, script: None }.pytest()
+        };
+        make(&packages.join("pytest_cov-6.0.0.dist-info/METADATA"));
+        make(&packages.join("pytest-8.4.2.dist-info/METADATA"));
+        assert_eq!(known(), None, "this is no environment");
+        make(&folder.path().join("pyvenv.cfg"));
+        assert_eq!(known().as_deref(), Some("8.4.2"));
+        make(&packages.join("pytest-7.0.0.dist-info/METADATA"));
+        assert_eq!(known(), None, "one of them is the wrong one");
     }
 
     #[test]

@@ -13,6 +13,9 @@
 //! is `python -m pytest` but for the arguments, which it takes from a list instead of `sys.argv`.
 //! Only tests are named in the file: pytest looks for `-p` before it opens any.
 //!
+//! Of the tries of one command, some may take all of its arguments from a file, because pytest was
+//! started before anybody knew them ([`ahead`]).
+//!
 //! Before 7.0 pytest cannot be named a test with `::` in its parameter, and to this day none in a
 //! folder with `[` in its name ([`Plain::can_name`]).
 
@@ -21,6 +24,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy};
@@ -29,15 +33,17 @@ use unflake_model::Outcome;
 
 use crate::junit::{self, Reported};
 use crate::node_id;
-use crate::project::Project;
+use crate::project::{Project, Runner};
 use crate::shell;
-use crate::shelter::{Changed, NOT_COVERED, Tree, run_to_end};
+use crate::shelter::{Changed, NOT_COVERED, Task, run_to_end};
 use crate::unittest;
 
 /// Above this, tests are named in a file: well below what any system allows.
 const TESTS_BYTES_MAX: usize = 96 << 10;
 /// The pytest that reads arguments from a file.
 const FILES_OF_ARGUMENTS: (u32, u32) = (8, 2);
+/// Fewer bytes than a pipe has room for.
+const READ_BYTES_MAX: usize = 16 << 10;
 /// The pytest that takes a parameter in brackets as one piece.
 const WHOLE_PARAMETERS: (u32, u32) = (7, 0);
 /// The largest report that is read.
@@ -313,9 +319,11 @@ impl Plain<'_> {
         } else {
             self.unittest_line(tests)
         };
-        let tree = Tree { rootdir: &self.collected.rootdir, changed: self.changed };
+        let rootdir = &self.collected.rootdir;
+        let (changed, is_read) = (self.changed, self.can_be_read(&line));
+        let task = Task { rootdir, changed, command: &line, is_read };
         let patience = (self.time_max, interrupt);
-        let finished = run_to_end(self.project, tree, folder.path(), &line, patience)?;
+        let finished = run_to_end(self.project, task, folder.path(), patience)?;
         if !self.changed.is_empty() && finished.exit.code == Some(NOT_COVERED) {
             return Err(PlainError::NotCovered);
         }
@@ -371,6 +379,20 @@ impl Plain<'_> {
         })
     }
 
+    /// Whether the arguments mean the same in a file. How those beyond ASCII are read there is a
+    /// matter of the locale.
+    fn can_be_read(&self, line: &CommandLine) -> bool {
+        let is_plain = |word: &OsString| {
+            word.to_str().is_some_and(|word| word.is_ascii() && !word.contains('\n'))
+                && !names_plugin(word)
+        };
+        let n_bytes: usize = line.arguments.iter().map(|word| word.len() + 1).sum();
+        self.is_pytest()
+            && FILES_OF_ARGUMENTS <= version(&self.collected.runner)
+            && n_bytes <= READ_BYTES_MAX
+            && line.arguments.iter().all(is_plain)
+    }
+
     /// The tests as they fit a command line.
     fn fitted(&self, folder: &Path, tests: Vec<String>) -> io::Result<Fitted> {
         let n_bytes: usize = tests.iter().map(|test| test.len() + 1).sum();
@@ -400,8 +422,7 @@ impl Plain<'_> {
     }
 
     fn line(&self, program: OsString, arguments: Vec<OsString>) -> CommandLine {
-        let mut env = vec![("PYTHONDONTWRITEBYTECODE".into(), Some("1".into()))];
-        env.extend(self.project.env.iter().cloned());
+        let env = env(self.project);
         let current_dir = self.project.current_dir.clone();
         match &self.project.before {
             Some(before) => {
@@ -413,6 +434,32 @@ impl Plain<'_> {
             None => CommandLine { program, arguments, current_dir, env },
         }
     }
+}
+
+/// The changes to our environment for a plain runner.
+pub(crate) fn env(project: &Project) -> Vec<(OsString, Option<OsString>)> {
+    let mut env = vec![("PYTHONDONTWRITEBYTECODE".into(), Some("1".into()))];
+    env.extend(project.env.iter().cloned());
+    env
+}
+
+/// How a plain pytest is started before anything is known of its arguments, which it then takes
+/// from a file; nothing if it cannot be, or if there is no idle processor to do so.
+pub(crate) fn ahead(project: &Project) -> Vec<OsString> {
+    let Project { interpreter, runner, options, before, first, .. } = project;
+    let has_room = thread::available_parallelism().is_ok_and(|n| 1 < n.get());
+    let is_plain = before.is_none() && first.is_none() && !options.iter().any(names_plugin);
+    let can_read = || interpreter.pytest().is_some_and(|it| FILES_OF_ARGUMENTS <= version(&it));
+    if has_room && is_plain && *runner != Runner::Unittest && can_read() {
+        vec![interpreter.program.clone(), "-m".into(), "pytest".into()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether a word is one that pytest looks for before it opens a file of arguments.
+fn names_plugin(word: &OsString) -> bool {
+    word.as_encoded_bytes().starts_with(b"-p")
 }
 
 /// Tests, brought to a size that any system takes.

@@ -2,6 +2,9 @@
 //!
 //! What it writes there is dropped, and files can be shown to it otherwise than they are: so a
 //! change is tried without making it. Our part is over before the command begins.
+//!
+//! Processes for it can be started before it is known what they are to run, and pytest with them:
+//! it waits for its arguments (`shelter.py` of the agent says how).
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,19 +14,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use unflake_engine::Interrupt;
 use unflake_engine::process::{CommandLine, Finished, Waiting};
+use unflake_engine::{Interrupt, PrivateFolder, private_folder};
 
-use crate::plain::PlainError;
+use crate::plain::{self, PlainError};
 use crate::project::Project;
 use crate::settled;
 
 /// Ends with this status where files cannot be shown otherwise than they are.
 pub(crate) const NOT_COVERED: i32 = 125;
 
-/// From one start to the next: about as long as one takes to be ready. Started together, they would
-/// take from those who collect the tests the time that they are to save.
-const APART: Duration = Duration::from_millis(30);
+/// Until one is ready that waits to be told what to run, and one that has loaded pytest besides.
+/// Started together, they would take from those who collect the tests the time that they are to
+/// save.
+const READY: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(150)];
+
+/// How many load pytest ahead: what a processor can do while another one collects the tests of a
+/// small suite. One at least of three tries starts with the very command that is shown.
+const HELD_MAX: u32 = 2;
 
 /// A file as it is to be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,20 +42,34 @@ pub struct Changed {
     pub contents: Vec<u8>,
 }
 
-/// A work tree, and files to be seen otherwise in it.
+/// What is to be run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tree<'a> {
+pub(crate) struct Task<'a> {
+    /// Where the work tree is.
     pub(crate) rootdir: &'a str,
+    /// Files to be seen otherwise in it.
     pub(crate) changed: &'a [Changed],
+    /// The command.
+    pub(crate) command: &'a CommandLine,
+    /// Whether it may take its arguments from a file.
+    pub(crate) is_read: bool,
 }
 
 /// Processes that will see their own view of the work tree, started before anybody knows what they
 /// are to run: while the tests are collected, a processor is idle.
 #[derive(Clone, Debug, Default)]
-pub struct Shelters(Arc<Mutex<Vec<Waiting>>>);
+pub struct Shelters(Arc<Mutex<Vec<Spare>>>);
+
+/// One of them.
+#[derive(Debug)]
+struct Spare {
+    process: Waiting,
+    /// In which the pytest that it has started waits for arguments.
+    _folder: Option<PrivateFolder>,
+}
 
 impl Shelters {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+    fn spares(&self) -> MutexGuard<'_, Vec<Spare>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,12 +78,17 @@ impl Shelters {
     pub fn start(&self, n: u32, project: &Project) {
         // Elsewhere the agent lives no longer than one run.
         let Some(entry) = settled::kept_entry(project.kept.as_deref()) else { return };
-        let (line, shelters) = (line(project, &entry), self.clone());
+        let (line, ahead) = (line(project, &entry), plain::ahead(project));
+        let n_held = if ahead.is_empty() { 0 } else { HELD_MAX };
+        let shelters = Arc::downgrade(&self.0);
         thread::spawn(move || {
-            for _ in 0..n {
-                let Ok(started) = Waiting::start(&line) else { break };
-                shelters.waiting().push(started);
-                thread::sleep(APART);
+            for number in 0..n {
+                let is_held = number < n_held;
+                let ahead = if is_held { ahead.as_slice() } else { &[] };
+                let Ok(spare) = Spare::start(line.clone(), ahead) else { break };
+                let Some(spares) = shelters.upgrade() else { break };
+                Self(spares).spares().push(spare);
+                thread::sleep(READY[usize::from(is_held)]);
             }
             // Processes end with the thread that started them.
             loop {
@@ -71,24 +98,37 @@ impl Shelters {
     }
 }
 
+impl Spare {
+    /// Starts one; with how the command begins that it will run, if that is known.
+    fn start(mut line: CommandLine, ahead: &[OsString]) -> io::Result<Self> {
+        let mut folder = None;
+        if !ahead.is_empty() {
+            let private = private_folder()?;
+            line.arguments.push(scratch(private.path())?.into());
+            line.arguments.extend_from_slice(ahead);
+            folder = Some(private);
+        }
+        Ok(Self { process: Waiting::start(&line)?, _folder: folder })
+    }
+}
+
 /// Runs a command in a process that sees its own view of the work tree; `folder` is private.
 pub(crate) fn run_to_end(
     project: &Project,
-    tree: Tree<'_>,
+    task: Task<'_>,
     folder: &Path,
-    command: &CommandLine,
     patience: (Duration, &Interrupt),
 ) -> Result<Finished, PlainError> {
-    let told = tell(tree, folder, command).map_err(PlainError::Folder)?;
+    let told = tell(task, folder).map_err(PlainError::Folder)?;
     let fail = |source| PlainError::Start { program: project.interpreter.program.clone(), source };
     let begin = || {
         let entry = settled::entry(project.kept.as_deref(), folder).map_err(PlainError::Folder)?;
-        Waiting::start(&line(project, &entry)).map_err(fail)
+        Spare::start(line(project, &entry), &[]).map_err(fail)
     };
-    let spare = project.shelters.waiting().pop();
+    let spare = project.shelters.spares().pop();
+    let Spare { process, _folder } = spare.map_or_else(begin, Ok)?;
     let (time_max, interrupt) = patience;
-    let told = told.as_os_str().as_encoded_bytes();
-    spare.map_or_else(begin, Ok)?.run_to_end(told, time_max, interrupt).map_err(fail)
+    process.run_to_end(told.as_os_str().as_encoded_bytes(), time_max, interrupt).map_err(fail)
 }
 
 /// How one is started.
@@ -97,16 +137,24 @@ fn line(project: &Project, entry: &Path) -> CommandLine {
     let arguments = vec!["-I".into(), "-S".into(), entry.into(), "shelter".into()];
     let current_dir = project.current_dir.clone();
     let program = project.interpreter.program.clone();
-    CommandLine { program, arguments, current_dir, env: Vec::new() }
+    CommandLine { program, arguments, current_dir, env: plain::env(project) }
+}
+
+/// Makes a folder for it in a private one.
+fn scratch(folder: &Path) -> io::Result<PathBuf> {
+    let scratch = folder.join("shelter");
+    fs::create_dir(&scratch)?;
+    Ok(scratch)
 }
 
 /// Writes down what is to be run, and where.
-fn tell(tree: Tree<'_>, folder: &Path, command: &CommandLine) -> io::Result<PathBuf> {
-    let scratch = folder.join("shelter");
-    fs::create_dir(&scratch)?;
-    let changed = list_changed(folder, tree.changed)?;
+fn tell(task: Task<'_>, folder: &Path) -> io::Result<PathBuf> {
+    let command = task.command;
+    let changed = list_changed(folder, task.changed)?;
+    let source = if task.is_read { "@" } else { "-" };
     let n_env = OsString::from(command.env.len().to_string());
-    let mut words = vec![tree.rootdir.into(), scratch.into(), changed, n_env];
+    let mut words =
+        vec![task.rootdir.into(), scratch(folder)?.into(), changed, source.into(), n_env];
     for (name, value) in &command.env {
         let is_set = if value.is_some() { "=" } else { "" };
         words.extend([name.clone(), is_set.into(), value.clone().unwrap_or_default()]);
