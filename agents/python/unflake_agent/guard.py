@@ -34,7 +34,7 @@ from .isolate import Isolated
 from .passing import Wishes, pair
 from .ring import Ring
 from .spare import Spare
-from .wire import Gone, Stream, high
+from .wire import Gone, Stream, content, frame, high, over
 
 _TICK_MILLISECONDS = 20
 """How often what a run has said is passed on: how late a test that hangs is heard of."""
@@ -51,6 +51,8 @@ class Cell(NamedTuple):
     wishes: Wishes
     ring: Ring
     isolated: Isolated
+    welcome: bytes
+    """What every run says first: how it is isolated."""
     has_own_processes: bool
     handlers: Dict[int, Any]
     """The host's signal handlers, which the runs get back."""
@@ -106,6 +108,7 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
         wishes=wishes,
         ring=ring,
         isolated=isolated,
+        welcome=frame("isolated", {"applied": isolated.applied, "refused": isolated.refused}),
         has_own_processes=has_own_processes,
         handlers=handlers,
         spare=Spare(),
@@ -116,8 +119,8 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
     )
     is_used_again = False
     while True:
-        body, passed = wishes.next()
-        _one(cell, Run.read(body), passed, is_used_again and body[HAS_ROOM])
+        wish, passed = wishes.next()
+        _one(cell, wish, passed, is_used_again)
         is_used_again = True
 
 
@@ -132,18 +135,19 @@ def _descend(wishes: Wishes) -> None:
     isolate.own_proc()
 
 
-def _one(cell: Cell, run: Run, passed: List[int], wants_spare: bool) -> None:
+def _one(cell: Cell, wish: bytes, passed: List[int], is_used_again: bool) -> None:
     """One run, from its first word to the last of its processes."""
-    engine = Stream(passed[0])
-    applied, refused = cell.isolated.applied, cell.isolated.refused
-    engine.send("isolated", applied=applied, refused=refused)
+    body = content(wish)["run"]
+    run, engine = Run.read(body), Stream(passed[0])
     cell.ring.clear()
     _bring(cell, run)
-    pid = cell.spare.give(run, passed[1]) or _begin(cell, engine, run, passed[1])
+    pid = cell.spare.give(wish, passed[1]) or _begin(cell, engine, run, passed[1])
     os.close(passed[1])
+    # Comes first all the same: what the run says is passed on by us.
+    engine.forward(cell.welcome)
     if not cell.has_own_processes:
         cell.wishes.send("runner", pid=pid)
-    if wants_spare:
+    if is_used_again and body[HAS_ROOM]:
         _put_up_spare(cell, engine, run)
     status = _attend(pid, cell, engine)
     if cell.has_own_processes:
@@ -151,7 +155,7 @@ def _one(cell: Cell, run: Run, passed: List[int], wants_spare: bool) -> None:
     _pass_on(cell.ring, engine)
     engine.close()
     is_clean = not any(os.listdir(fd) for fd in cell.isolated.uppers)
-    cell.wishes.send("ended", run=run.run, status=status, clean=is_clean)
+    cell.wishes.forward(over(status, is_clean))
 
 
 def _bring(cell: Cell, run: Run) -> None:
@@ -185,9 +189,9 @@ def _put_up_spare(cell: Cell, engine: Stream, run: Run) -> None:
         settle(cell.setting, cell.isolated, cell.ring)
         # The next one will be much the same: what that touches is copied by then.
         get_ready(run, cell.setting)
-        body, (errors,) = Wishes(theirs).next()
+        wish, (errors,) = Wishes(theirs).next()
         theirs.close()
-        run = Run.read(body)
+        run = Run.read(content(wish)["run"])
         get_ready(run, cell.setting)
         # As deep as in `_begin`: a recursion ends where it always does.
         live(run, cell.setting, cell.isolated, cell.ring, errors)

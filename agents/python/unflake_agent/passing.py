@@ -8,7 +8,7 @@ import array
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET
 from _socket import socket as _Socket
 from _socket import socketpair as _socketpair
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from .wire import Stream, high
 
@@ -30,17 +30,17 @@ class Wishes(Stream):
         self._sock = sock
         self._passed: List[int] = []
 
-    def next(self) -> Tuple[Dict[str, Any], List[int]]:
-        """The next wish, with the descriptors that belong to it."""
+    def next(self) -> Tuple[bytes, List[int]]:
+        """The next wish, as a frame, with the descriptors that belong to it."""
         while True:
             size = _N_PASSED * array.array("i").itemsize
             data, extra, _, _ = self._sock.recvmsg(1 << 16, 64 + size)
             for level, kind, packed in extra:
                 if (level, kind) == (SOL_SOCKET, SCM_RIGHTS):
                     self._passed += array.array("i", packed).tolist()
-            for _, body in self._take(data):
+            for wish in self._frames(data):
                 passed, self._passed = self._passed, []
-                return body, [high(fd) for fd in passed]
+                return wish, [high(fd) for fd in passed]
 
 
 def pair() -> Tuple[Any, Any]:

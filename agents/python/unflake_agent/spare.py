@@ -13,9 +13,7 @@ when it is used.
 
 from typing import Any, Optional
 
-from .child import Run
 from .passing import send_with
-from .wire import frame
 
 
 class Spare:
@@ -29,12 +27,12 @@ class Spare:
         """There is one."""
         self._pid, self._channel = pid, channel
 
-    def give(self, run: Run, errors: int) -> Optional[int]:
-        """Hands a run over; who has it now. None if nobody is there."""
+    def give(self, wish: bytes, errors: int) -> Optional[int]:
+        """Hands a run over as it was wished for; who has it now. None if nobody is there."""
         if self._channel is None:
             return None
         try:
-            send_with(self._channel, frame("run", run._asdict()), [errors])
+            send_with(self._channel, wish, [errors])
             return self._pid
         except OSError:
             # A test has ended it.

@@ -73,6 +73,12 @@ def framed(data: bytes) -> bytes:
     return _length.pack(len(data)) + data
 
 
+def content(whole: bytes) -> Dict[str, Any]:
+    """What is in a frame: the message's name, and its body."""
+    message: Dict[str, Any] = _decode(whole[_length.size :].decode("utf-8"))
+    return message
+
+
 def started(position: int, attempt: int) -> bytes:
     """``frame`` for what is said before each test; by hand, in a fifth of the time."""
     return framed(b'{"start":{"position":%d,"attempt":%d}}' % (position, attempt))
@@ -82,6 +88,13 @@ def passed(position: int, attempt: int, seconds: float) -> bytes:
     """The same for what is said after most of them."""
     words = b'{"end":{"position":%d,"attempt":%d,"outcome":"passed","phase":"call","seconds":%r}}'
     return framed(words % (position, attempt, seconds))
+
+
+def over(status: int, is_clean: bool) -> bytes:
+    """The same for what a guard says after each run. Whatever it does between two forks has the
+    kernel copy pages for it."""
+    words = b'{"ended":{"status":%d,"clean":%s}}'
+    return framed(words % (status, b"true" if is_clean else b"false"))
 
 
 def high(fd: int) -> int:
@@ -131,6 +144,11 @@ class Stream:
         return self._take(read(self._fd, 1 << 16))
 
     def _take(self, data: bytes) -> Iterator[Message]:
+        for whole in self._frames(data):
+            yield from content(whole).items()
+
+    def _frames(self, data: bytes) -> Iterator[bytes]:
+        """The frames that are complete with what was read, as they are."""
         if not data:
             raise Gone("end of file")
         self._buffer += data
@@ -141,10 +159,9 @@ class Stream:
             end = _length.size + size
             if len(self._buffer) < end:
                 return
-            body = _decode(self._buffer[_length.size : end].decode("utf-8"))
+            whole = bytes(self._buffer[:end])
             del self._buffer[:end]
-            for name, value in body.items():
-                yield name, value
+            yield whole
 
 
 class Connection(Stream):
