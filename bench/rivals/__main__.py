@@ -22,7 +22,7 @@ from tools import TOOLS, Tool
 
 # Asked as often as was said only if it is quick, or if ratios are built on it.
 QUICK_S = 5.0
-ALWAYS_REPEATED = ("A",)
+ALWAYS_REPEATED = ("A", "C")
 
 
 def main() -> int:
