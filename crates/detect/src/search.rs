@@ -53,8 +53,22 @@ pub async fn minimal_group(oracle: &Oracle, prefix: &[TestIndex]) -> Result<Opti
         kept.push(rest[start]);
         rest = &rest[start + 1..];
     }
+    reduced(oracle, kept).await.map(Some)
+}
+
+/// The same of suspects; `None` if they do not have the effect.
+pub(crate) async fn group_of(oracle: &Oracle, suspects: Group) -> Result<Option<Group>, Stop> {
+    if has_effect(oracle, &suspects).await? {
+        reduced(oracle, suspects).await.map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+/// A minimal group of tests that have the effect together.
+async fn reduced(oracle: &Oracle, kept: Group) -> Result<Group, Stop> {
     let group = oracle.arranged(&without_needless(oracle, kept).await?);
-    in_original_order(oracle, group).await.map(Some)
+    in_original_order(oracle, group).await
 }
 
 /// Whether these tests have the effect by themselves. Where they are several they mostly have, and

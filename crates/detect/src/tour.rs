@@ -25,7 +25,7 @@ use unflake_model::{Environment, Group, Order, OutcomeKind, Repetition, TestInde
 use crate::explain::{Depth, confirm};
 use crate::oracle::{Answer, Oracle, Stop};
 use crate::roles::{Roles, universes};
-use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
+use crate::search::{GROUPS_MAX, all_cleaners, all_groups, group_of, minimal_group};
 
 /// Each round finds another role, or ends the search.
 const ROUNDS_MAX: usize = 2 * GROUPS_MAX;
@@ -41,6 +41,10 @@ const STOPS_MIN: usize = 16;
 
 /// How long the target may take where nothing is known about the others.
 const TARGET_TIME_MAX: Duration = Duration::from_millis(250);
+
+/// How long it may take anyway to try the target after each test of a stretch: what a few processes
+/// take to start.
+const GLANCE_MAX: Duration = Duration::from_millis(30);
 
 /// Whether tours found everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +78,12 @@ struct Halt {
 }
 
 impl Tour {
+    /// The test at which the effect was seen first, where the target was tried after each.
+    fn first_effect(&self) -> Option<TestIndex> {
+        let halt = self.stops.iter().find(|halt| halt.has_effect)?;
+        self.tests.get(halt.begin).copied()
+    }
+
     fn stretch(&self, halt: Halt) -> &[TestIndex] {
         &self.tests[halt.begin..halt.end]
     }
@@ -229,10 +239,13 @@ impl Tours<'_> {
     async fn solve(&mut self, riddle: Riddle, roles: &mut Roles) -> Result<bool, Stop> {
         match riddle {
             Riddle::Effect { prefix, stretch } => {
-                let Some(context) = self.context(roles, prefix, stretch).await? else {
-                    return Ok(false);
-                };
-                let group = minimal_group(self.oracle, &context).await?;
+                let mut group = self.group_at_a_glance(roles, &stretch).await?;
+                if group.is_none() {
+                    let Some(context) = self.context(roles, prefix, stretch).await? else {
+                        return Ok(false);
+                    };
+                    group = minimal_group(self.oracle, &context).await?;
+                }
                 let group = group.filter(|group| !roles.groups.contains(group));
                 let is_new = group.is_some();
                 if let Some(group) = group {
@@ -251,6 +264,38 @@ impl Tours<'_> {
                 Ok(is_news)
             }
         }
+    }
+
+    /// The one or two tests at which the effect begins where the target is tried after every test
+    /// of a stretch, and of that of another tour, from either end; if they are a group. It takes
+    /// two processes, and to search the stretch takes many.
+    async fn group_at_a_glance(
+        &self,
+        roles: &Roles,
+        stretch: &[TestIndex],
+    ) -> Result<Option<Group>, Stop> {
+        let tests = self.unions(roles, stretch).into_iter().max_by_key(Vec::len);
+        let Some(tests) = tests.filter(|tests| self.is_quick(tests)) else { return Ok(None) };
+        let backwards = tests.iter().rev().copied().collect();
+        let both = try_join(tour(self.oracle, tests, 1), tour(self.oracle, backwards, 1)).await?;
+        let (Some(one), Some(other)) = both else { return Ok(None) };
+        let (Some(last), Some(first)) = (one.first_effect(), other.first_effect()) else {
+            return Ok(None);
+        };
+        let group = if first == last { vec![first] } else { vec![first, last] };
+        group_of(self.oracle, group).await
+    }
+
+    /// Whether it takes little, beside a tour, to try the target after each of these.
+    fn is_quick(&self, tests: &[TestIndex]) -> bool {
+        let (lab, target) = (self.oracle.lab(), self.oracle.target());
+        let known = lab.suite().duration(target);
+        let took = || lab.ledger().took_alone(target).unwrap_or_default();
+        let target = if known.is_zero() { took() } else { known };
+        let on_tour: Duration =
+            self.known[0].tests.iter().map(|test| lab.suite().duration(*test)).sum();
+        let n_tests = u32::try_from(tests.len()).unwrap_or(u32::MAX);
+        target.saturating_mul(n_tests) <= GLANCE_MAX.max(on_tour / TARGET_SHARE)
     }
 
     /// A short prefix with the effect: the stretch; or with it the stretch of another tour at which

@@ -277,6 +277,20 @@ fn passes_ask_a_fifth_of_the_questions_at_most() {
     }
 }
 
+#[test]
+fn one_test_or_two_to_blame_are_seen_at_a_glance() {
+    use Case::{Brittle, BrittleOfTwo, OnePolluter, PairTogether, VictimBeforePolluter};
+    for case in [OnePolluter, PairTogether, Brittle, BrittleOfTwo, VictimBeforePolluter] {
+        for (seed, n_tests) in (0..6).zip([200, 1_000].into_iter().cycle()) {
+            let Scenario { sim, targets } = case.scenario(Setting { n_tests, noise: 0.0, seed });
+            let finding = ask_about(&sim, targets[0], Depth::Roles, 2);
+            let what = format!("{} among {n_tests}, seed {seed}", case.name());
+            // To search a stretch took 19 of a pair.
+            assert!(finding.questions <= 10, "{what}: {} questions", finding.questions);
+        }
+    }
+}
+
 /// The same outcomes in a row are what bursts look like; only contradiction tells them apart.
 #[test]
 fn a_test_that_fails_at_random_is_never_called_order_dependent() {
