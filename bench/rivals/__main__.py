@@ -22,7 +22,7 @@ from tools import TOOLS, Tool
 
 # Asked as often as was said only if it is quick, or if ratios are built on it.
 QUICK_S = 5.0
-ALWAYS_REPEATED = ("A", "C")
+IN_RATIOS = ("A", "C")
 
 
 def main() -> int:
@@ -33,13 +33,16 @@ def main() -> int:
     ready = [tool for tool in tools if is_ready(tool)]
     print(report.machine(), file=out, flush=True)
     cells: report.Cells = {}
-    for case in cases:
-        print(report.heading(case), file=out, flush=True)
-        asked = [tool for tool in ready if is_asked(tool, case, args.slow)]
-        measured = measure(case, asked, args.repeat)
-        for cell in measured:
-            cells[cell.tool.name, case.name] = cell
-            print(report.row(cell, ours(measured)), file=out, flush=True)
+    for together in side_by_side(cases):
+        pairs = [(case, tool) for case in together for tool in ready]
+        asked = [(case, tool) for case, tool in pairs if is_asked(tool, case, args.slow)]
+        measured = measure([report.Cell(case, tool, [], []) for case, tool in asked], args.repeat)
+        for case in together:
+            print(report.heading(case), file=out, flush=True)
+            of_case = [cell for cell in measured if cell.case is case]
+            for cell in of_case:
+                cells[cell.tool.name, case.name] = cell
+                print(report.row(cell, ours(of_case)), file=out, flush=True)
     per_order = overhead.measure() if args.overhead and any(it.ours for it in ready) else None
     print_summary(cells, ready, per_order, out)
     if args.json:
@@ -81,13 +84,19 @@ def is_ready(tool: Tool) -> bool:
     return True
 
 
-def measure(case: Case, tools: List[Tool], repeat: int) -> List[report.Cell]:
+def side_by_side(cases: List[Case]) -> List[List[Case]]:
+    """Cases that are held against each other are measured in the same minutes."""
+    together = [case for case in cases if case.name in IN_RATIOS]
+    alone = [[case] for case in cases if case.name not in IN_RATIOS]
+    return [together] * bool(together) + alone
+
+
+def measure(cells: List[report.Cell], repeat: int) -> List[report.Cell]:
     """The tools take turns, so that a noisy minute does not hit one of them alone."""
-    cells = [report.Cell(case, tool, [], []) for tool in tools]
     with tempfile.TemporaryDirectory(prefix="unflake-bench-") as parent:
-        folders = [pathlib.Path(parent, str(i), "project") for i in range(len(tools))]
-        for tool, folder in zip(tools, folders):
-            tool.set_up(case, folder)
+        folders = [pathlib.Path(parent, str(i), "project") for i in range(len(cells))]
+        for cell, folder in zip(cells, folders):
+            cell.tool.set_up(cell.case, folder)
         for _ in range(repeat):
             for cell, folder in zip(cells, folders):
                 if not is_settled(cell):
@@ -105,7 +114,7 @@ def ask(cell: report.Cell, folder: pathlib.Path) -> None:
 
 
 def is_settled(cell: report.Cell) -> bool:
-    if cell.case.name in ALWAYS_REPEATED or sum(cell.seconds) <= QUICK_S:
+    if cell.case.name in IN_RATIOS or sum(cell.seconds) <= QUICK_S:
         return False
     # Chance may have been against us.
     return cell.case.rate is None or not is_our_fault(cell)
