@@ -20,7 +20,7 @@ use crate::influence::{Influence, Pairs};
 use crate::lab::{Lab, Suspicion};
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
 use crate::roles::{Roles, all_singles, arrangements, universes};
-use crate::search::{GROUPS_MAX, minimal_group};
+use crate::search::{groups_max, minimal_group};
 use crate::tour::{Toured, search_by_tours};
 
 /// How much to find out about a test.
@@ -92,7 +92,7 @@ pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
         ended = noisy(&lab, target, depth, &mut notes).await;
     }
     // Out of budget or not: the verdict rests on what the ledger holds.
-    let is_cut = GROUPS_MAX <= notes.roles.groups.len() + 1;
+    let is_cut = groups_max(notes.difference.is_none()) <= notes.roles.groups.len() + 1;
     notes.is_complete = ended.is_ok() && depth != Depth::Kind && !is_cut;
     finding(&lab, target, notes)
 }

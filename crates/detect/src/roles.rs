@@ -12,7 +12,7 @@ use unflake_model::{CleanersOf, Dependencies, Evidence, Group, TestIndex};
 use crate::lab::Lab;
 use crate::ledger::Sighting;
 use crate::oracle::{Answer, Oracle, Stop};
-use crate::search::{GROUPS_MAX, all_cleaners, all_groups, minimal_group};
+use crate::search::{all_cleaners, all_groups, groups_max, minimal_group};
 
 /// How many random arrangements of all other tests are searched for further groups.
 const N_SHUFFLED: usize = 4;
@@ -193,7 +193,7 @@ impl Roles {
     /// Past runs that showed the effect although no known group explains it hold another group.
     pub(crate) async fn explain_past_runs(&mut self, oracle: &Oracle) -> Result<(), Stop> {
         let effect = if self.effect_is_failing { Evidence::Fail } else { Evidence::Pass };
-        while self.groups.len() < GROUPS_MAX {
+        while self.groups.len() < groups_max(oracle.is_deterministic()) {
             let riddle = {
                 let ledger = oracle.lab().ledger();
                 let mut effects = ledger.attempts(oracle.target()).filter(|a| a.evidence == effect);

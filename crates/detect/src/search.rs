@@ -32,6 +32,15 @@ pub const GROUP_SIZE_MAX: usize = 12;
 /// More groups than this for one target are not searched for.
 pub const GROUPS_MAX: usize = 256;
 
+/// The same of a target that fails at random: what changes its rate is hardly a group of tests if
+/// it has more, and each takes hundreds of runs.
+const GROUPS_IN_NOISE_MAX: usize = 16;
+
+/// How many groups are searched for.
+pub(crate) fn groups_max(is_deterministic: bool) -> usize {
+    if is_deterministic { GROUPS_MAX } else { GROUPS_IN_NOISE_MAX }
+}
+
 /// In a longer rest it is not looked up what runs so far have shown of its end.
 const LOOKED_UP_MAX: usize = 256;
 
@@ -193,10 +202,11 @@ pub async fn all_groups(
 ) -> Result<(), Stop> {
     let mut open: Vec<BTreeSet<TestIndex>> = vec![BTreeSet::new()];
     let mut seen: BTreeSet<BTreeSet<TestIndex>> = BTreeSet::new();
+    let n_max = groups_max(oracle.is_deterministic());
     while let Some(left_out) = open.pop() {
         ask_together(oracle, universe, [&left_out].into_iter().chain(open.iter().rev()), groups)
             .await?;
-        if !seen.insert(left_out.clone()) || GROUPS_MAX <= seen.len() {
+        if !seen.insert(left_out.clone()) || n_max <= seen.len() {
             continue;
         }
         let Some(group) = group_left(oracle, universe, &left_out, groups).await? else {

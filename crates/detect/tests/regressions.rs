@@ -7,17 +7,20 @@
 
 mod common;
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use common::{at, drive, unlimited};
+use unflake_detect::Inquiry;
 use unflake_detect::campaign::{Report, Settings, campaign};
 use unflake_detect::categorise::categorise;
 use unflake_detect::explain::{Depth, explain};
+use unflake_model::random::Random;
 use unflake_model::{Budget, Confidence, Finding, Suite, Verdict};
 use unflake_sim::behaviour::{Behaviour, Chance, Condition, Ending, Rule, Variable, Write};
 use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::scenario::{Case, Setting};
-use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, Truth, generate};
+use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, Truth, answer_all, generate};
 use unflake_stats::rate::Rate;
 
 /// Forty tests in eight classes, one of which (30) fails after another (10).
@@ -183,4 +186,24 @@ fn the_time_limit_holds_once_the_cost_of_a_process_is_known() {
         // One run may take longer than expected before anything is known.
         assert!(spent.time <= limit + sim.timing().process_start * 2, "{:?}", spent.time);
     }
+}
+
+/// The failure rate of one test depends on what ran before it, and on no group of tests. Each run
+/// after which it failed seemed to hold another one, and to look for them took three million runs.
+#[test]
+fn a_rate_that_no_group_explains_is_given_up_in_time() {
+    let sim = generate(&Recipe::typical(43), 729).unwrap();
+    let settings = Settings {
+        seed: 729,
+        tries: 3,
+        depth: Depth::Roles,
+        perturbed_runs: 10,
+        flake_rate_min: Rate::new(0.05).unwrap(),
+    };
+    let mut random = Random::new(0);
+    let suite = Rc::new(sim.suite().clone());
+    let (report, _) = Inquiry::new(suite, unlimited(), |lab| campaign(lab, settings))
+        .drive(1, |experiments| answer_all(&sim, experiments, &mut random));
+    let finding = report.findings.iter().find(|finding| finding.verdict == Verdict::Ndod).unwrap();
+    assert!(finding.questions < 2_000, "{} questions", finding.questions);
 }
