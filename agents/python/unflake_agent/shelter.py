@@ -89,8 +89,8 @@ class _Held:
         with open(self._arguments + "-again", "wb") as file:
             file.write(words)
         # Opened for both, so that it does not matter who comes first. pytest reads the file more
-        # than once, and a pipe has everything once: a true file takes its place. Whoever opens
-        # that before has the pipe.
+        # than once, and a pipe has everything once: a true file takes its place, for whoever opens
+        # it from then on.
         pipe = os.open(self._arguments, os.O_RDWR)
         os.rename(self._arguments + "-again", self._arguments)
         os.write(pipe, words)
