@@ -147,6 +147,8 @@ class _Agent:
         os._exit(0)
 
     def _serve(self, suite: child.Suite) -> None:
+        # Else the next thing to happen is that all of it is looked through for rubbish.
+        gc.freeze()
         if gc.get_threshold()[0] == _RARELY:
             gc.set_threshold(*self._thresholds)
         unsafe = forkable.why_not()
