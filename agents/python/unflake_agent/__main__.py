@@ -14,10 +14,16 @@ which proposes changes of test files; see there.) The tested program must find t
 loaded, and nothing is changed: a sentence and status 97.
 """
 
+from __future__ import annotations
+
+import importlib
 import os
 import stat
 import sys
-from typing import Any, Callable, List
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, List
 
 PRIVATE = "_unflake_agent"
 NO_ENGINE = 97
@@ -26,14 +32,10 @@ USAGE = "usage: __main__.py SOCKET TOKEN pytest|unittest|auto -- ARGUMENTS\n"
 
 def loader(folder: str) -> Callable[[str], Any]:
     """A function that brings one of our modules, and keeps all of them out of ``sys.modules``."""
-    import importlib.util
-
-    place = os.path.join(folder, "__init__.py")
-    spec = importlib.util.spec_from_file_location(
-        PRIVATE, place, submodule_search_locations=[folder]
-    )
-    assert spec is not None
-    ours = {PRIVATE: importlib.util.module_from_spec(spec)}
+    # Made by hand: `importlib.util` loads much that a shelter has no use for.
+    package = type(sys)(PRIVATE)
+    package.__path__ = [folder]
+    ours = {PRIVATE: package}
     # In a folder that is kept there is room for what is compiled, and nothing leads elsewhere.
     keeps = os.path.isdir(os.path.join(folder, "__pycache__")) and sys.pycache_prefix is None
     first = os.getpid()

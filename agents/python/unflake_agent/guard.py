@@ -34,7 +34,7 @@ from .isolate import Isolated
 from .passing import Wishes, pair
 from .ring import Ring
 from .spare import Spare
-from .wire import Gone, Stream, content, frame, high, over
+from .wire import Gone, Stream, content, frame, over
 
 _TICK_MILLISECONDS = 20
 """How often what a run has said is passed on: how late a test that hangs is heard of."""
@@ -223,7 +223,7 @@ def _attend(pid: int, cell: Cell, engine: Stream) -> int:
     if cell.bell >= 0:
         poll.register(cell.bell, select.POLLIN)
     try:
-        watch = high(linux.pidfd_open(pid))
+        watch = linux.high(linux.pidfd_open(pid))
         poll.register(watch, select.POLLIN)
     except OSError:
         watch = -1

@@ -16,16 +16,20 @@ rights it grants are given up again before the first test, or a test that expect
 ``PermissionError`` would not get it.
 """
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import os
 import struct
 from _socket import AF_INET, SOCK_DGRAM
 from _socket import socket as _Socket
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import linux
-from .wire import high
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 _SIOCGIFFLAGS = 0x8913
 _SIOCSIFFLAGS = 0x8914
@@ -33,24 +37,32 @@ _IFF_UP = 0x1
 _IFREQ = struct.Struct("16sH14x")
 
 
-class Ground(NamedTuple):
+class Ground:
     """Where the suite stands."""
 
-    cwd: str
-    tree: str
-    home: str
-    mounts: List[str]
+    def __init__(self, cwd: str, tree: str, home: str, mounts: List[str]) -> None:
+        self.cwd = cwd
+        self.tree = tree
+        self.home = home
+        self.mounts = mounts
 
 
-class Isolated(NamedTuple):
+class Isolated:
     """What came of it."""
 
-    applied: List[str]
-    refused: List[Dict[str, str]]
-    as_user: bool
-    """Whether a user namespace gave the rights to do it."""
-    uppers: List[int]
-    """Descriptors of the folders in which everything lands that is written under an overlay."""
+    def __init__(
+        self,
+        applied: List[str],
+        refused: List[Dict[str, str]],
+        as_user: bool,
+        uppers: List[int],
+    ) -> None:
+        self.applied = applied
+        self.refused = refused
+        self.as_user = as_user
+        """Whether a user namespace gave the rights to do it."""
+        self.uppers = uppers
+        """Descriptors of the folders in which everything lands that is written under an overlay."""
 
 
 def ground(rootdir: str) -> Ground:
@@ -177,7 +189,7 @@ def _cover(folder: str, mounts: Sequence[str], scratch: str, as_user: bool) -> i
         raise OSError(errno.EOVERFLOW, f"`{folder}` belongs to another user or group")
     upper, work = _writable(scratch, os.path.basename(folder))
     # By name it may be hidden afterwards, by the overlay itself.
-    written = high(os.open(upper, os.O_RDONLY | os.O_DIRECTORY))
+    written = linux.high(os.open(upper, os.O_RDONLY | os.O_DIRECTORY))
     handles = [(m, os.open(m, os.O_PATH)) for m in _mounted_inside(folder, mounts)]
     options = "lowerdir={},upperdir={},workdir={}".format(*map(_escape, (folder, upper, work)))
     extra = ",userxattr" if as_user else ",redirect_dir=on"

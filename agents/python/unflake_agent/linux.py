@@ -3,15 +3,24 @@
 ``mount`` and ``prctl`` have none in any version, ``unshare`` only since 3.12. All go through
 ``ctypes`` and the C library; where either is missing, every call raises ``OSError`` with
 ``ENOSYS``, which the callers treat like any other refusal of the system.
+
+This module, ``isolate`` and ``shelter`` are all that is loaded for a run without us. They do without
+``typing``, ``json`` and what these load: that would be half of the time it takes.
 """
+
+from __future__ import annotations
 
 import errno
 import os
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 
 # The tests of a run may have changed what ``os`` has under these names.
 from os import O_RDONLY, close, listdir, read, stat
 from os import open as _open
-from typing import Any, List, Optional
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, List, Optional
 
 try:
     import ctypes
@@ -21,6 +30,9 @@ try:
     _libc.syscall.restype = ctypes.c_long
 except (ImportError, OSError, AttributeError):
     _libc = None
+
+HIGH_DESCRIPTOR = 400
+"""Our descriptors start here, out of the way of tests that count on low numbers being free."""
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -107,6 +119,16 @@ def close_all_but(kept: int) -> None:
             except OSError:
                 # That of the listing.
                 continue
+
+
+def high(fd: int) -> int:
+    """Moves a descriptor up, where tests do not look; leaves it where it is if that is refused."""
+    try:
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+    except OSError:
+        return fd
+    close(fd)
+    return moved
 
 
 def pidfd_open(pid: int) -> int:

@@ -10,7 +10,8 @@ from _socket import socket as _Socket
 from _socket import socketpair as _socketpair
 from typing import Any, List, Sequence, Tuple
 
-from .wire import Stream, high
+from .linux import high
+from .wire import Stream
 
 try:
     # The tested program may have said that it wants to die of a broken pipe.

@@ -17,8 +17,8 @@ from threading import Lock
 from time import sleep
 from typing import Any, List
 
-from .linux import close_all_but
-from .wire import STRAY, frame, high
+from .linux import close_all_but, high
+from .wire import STRAY, frame
 
 _SIZE = 1 << 20
 _NAP = 0.001

@@ -21,7 +21,7 @@ from .child import Run, Setting, live_in_place
 from .guard import HAS_ROOM, stand
 from .passing import Wishes, pair, send_with
 from .ring import Ring
-from .wire import TEXT_LIMIT, Connection, Gone, Stream, frame, high, text
+from .wire import TEXT_LIMIT, Connection, Gone, Stream, frame, text
 
 _POLL_MILLISECONDS = 5
 """How often cells are looked at where the kernel has no descriptor for a process."""
@@ -43,7 +43,7 @@ class _Cell(Stream):
         self._connection: Optional[Connection] = None
         self._runner: Optional[int] = None
         try:
-            self.watch = high(linux.pidfd_open(pid))
+            self.watch = linux.high(linux.pidfd_open(pid))
         except OSError:
             self.watch = -1
 
@@ -199,7 +199,7 @@ class Server:
         # Opened here and handed over: in a cell, paths may mean something else.
         connection = self._setting.connect({"role": "run", "run": run.run, "pid": pid})
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        errors = high(os.open(os.path.join(run.scratch, ERRORS), flags, 0o600))
+        errors = linux.high(os.open(os.path.join(run.scratch, ERRORS), flags, 0o600))
         return _Prepared(run, connection, errors)
 
     def _begin(self, cell: _Cell, prepared: _Prepared) -> None:

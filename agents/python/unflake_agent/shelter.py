@@ -11,12 +11,16 @@ the file is a pipe with a name, it waits for them, with all its modules loaded a
 project's.
 """
 
+from __future__ import annotations
+
 import os
-import resource
-import signal
-from typing import Sequence
+from _signal import SIGKILL
 
 from . import isolate, linux
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Sequence
 
 CANNOT_START = 126
 NOT_COVERED = 125
@@ -99,7 +103,7 @@ class _Held:
 
     def give_up(self) -> None:
         """Ends it."""
-        os.kill(self._pid, signal.SIGKILL)
+        os.kill(self._pid, SIGKILL)
         os.waitpid(self._pid, 0)
 
 
@@ -165,12 +169,15 @@ def _show(changed: str, tree: str) -> None:
 def _die_with_parent() -> None:
     # If the engine is killed, nobody waits for the runner any more.
     try:
-        linux.die_with_parent(signal.SIGKILL)
+        linux.die_with_parent(SIGKILL)
     except OSError:
         pass
 
 
 def _end_by(number: int) -> int:
+    import resource
+    import signal
+
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)

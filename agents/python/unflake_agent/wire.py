@@ -15,9 +15,10 @@ import json
 import struct
 from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as _Socket
-from fcntl import F_DUPFD_CLOEXEC, fcntl
 from os import _exit, close, fstat, getpid, read, write
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+from .linux import high
 
 VERSION = 1
 
@@ -26,9 +27,6 @@ TEXT_LIMIT = 64 * 1024
 
 FRAME_LIMIT = 256 * 1024 * 1024
 """A longer frame is a fault of the writer, not a message (100,000 tests are about 20 MiB)."""
-
-HIGH_DESCRIPTOR = 400
-"""Our descriptors start here, out of the way of tests that count on low numbers being free."""
 
 STRAY = 71
 """Exit status of a process that ran on after a test forked it."""
@@ -95,16 +93,6 @@ def over(status: int, is_clean: bool) -> bytes:
     kernel copy pages for it."""
     words = b'{"ended":{"status":%d,"clean":%s}}'
     return framed(words % (status, b"true" if is_clean else b"false"))
-
-
-def high(fd: int) -> int:
-    """Moves a descriptor up, where tests do not look; leaves it where it is if that is refused."""
-    try:
-        moved = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
-    except OSError:
-        return fd
-    close(fd)
-    return moved
 
 
 class Stream:
