@@ -59,11 +59,11 @@ class ShelterCase(ProjectCase):
         self.addCleanup(process.kill)
         return process
 
-    def tell(self, shelter, *tests, command=PYTEST, source="@", env=(), root=None):
+    def tell(self, shelter, *tests, command=PYTEST, source="@", env=(), root=None, report="-"):
         """Tells one what to run; its status, and what was said."""
         scratch = self.private()
         variables = [word for name, value in env for word in (name, "=", value)]
-        words = [root or self.root, scratch, "-", source, str(len(env)), *variables]
+        words = [root or self.root, scratch, "-", source, report, str(len(env)), *variables]
         words += [*command, "-q", "-o", f"cache_dir={scratch}/cache", "--tb=line", *tests]
         told = os.path.join(os.path.dirname(scratch), "told")
         with open(told, "wb") as file:
@@ -98,6 +98,52 @@ class TestTheRunner(ShelterCase):
 
     def test_it_ends_when_nobody_needs_it(self):
         self.assertEqual(self.start().communicate(timeout=PATIENCE)[0], b"")
+
+
+class TestAReport(ShelterCase):
+    """With it, all is said."""
+
+    def reported(self, *tests):
+        """Its status, with a report."""
+        report = os.path.join(self.folder, "report.xml")
+        status, said = self.tell(self.start(), *tests, f"--junit-xml={report}", report=report)
+        with open(report) as file:
+            self.assertIn("</testsuites>", file.read(), said)
+        return status
+
+    def test_nobody_waits_for_memory_to_be_cleared(self):
+        note = os.path.join(self.folder, "note")
+        self.write(
+            project__test_end=f"""
+            import atexit, time
+
+            class Slow:
+                def __del__(self): time.sleep({10 * PATIENCE})
+
+            slow = Slow()
+            atexit.register(lambda: open({note!r}, "x").close())
+
+            def test_it(): pass
+            """
+        )
+        self.assertEqual(self.reported("test_end.py"), 124)
+        self.assertTrue(os.path.exists(note))
+
+    def test_what_only_the_status_says_is_waited_for(self):
+        self.write(project__test_broken="import nothing_of_that_name")
+        self.assertEqual(self.reported("test_it.py::test_one", "test_it.py::test_none"), 4)
+        self.assertEqual(self.reported("test_broken.py"), 2)
+        self.assertEqual(self.reported("-k", "none", "test_it.py"), 5)
+
+    def test_one_that_never_hears_interrupts_ends_by_itself(self):
+        self.write(
+            project__test_deaf="""
+            import signal
+
+            def test_it(): signal.signal(signal.SIGINT, signal.SIG_IGN)
+            """
+        )
+        self.assertEqual(self.reported("test_deaf.py"), 0)
 
 
 def children(pid):

@@ -321,7 +321,8 @@ impl Plain<'_> {
         };
         let rootdir = &self.collected.rootdir;
         let (changed, is_read) = (self.changed, self.can_be_read(&line));
-        let task = Task { rootdir, changed, command: &line, is_read };
+        let to_report = self.is_pytest().then_some(report.as_path());
+        let task = Task { rootdir, changed, command: &line, is_read, report: to_report };
         let patience = (self.time_max, interrupt);
         let finished = run_to_end(self.project, task, folder.path(), patience)?;
         if !self.changed.is_empty() && finished.exit.code == Some(NOT_COVERED) {

@@ -53,6 +53,8 @@ pub(crate) struct Task<'a> {
     pub(crate) command: &'a CommandLine,
     /// Whether it may take its arguments from a file.
     pub(crate) is_read: bool,
+    /// Where pytest writes its report.
+    pub(crate) report: Option<&'a Path>,
 }
 
 /// Processes that will see their own view of the work tree, started before anybody knows what they
@@ -153,8 +155,9 @@ fn tell(task: Task<'_>, folder: &Path) -> io::Result<PathBuf> {
     let changed = list_changed(folder, task.changed)?;
     let source = if task.is_read { "@" } else { "-" };
     let n_env = OsString::from(command.env.len().to_string());
-    let mut words =
-        vec![task.rootdir.into(), scratch(folder)?.into(), changed, source.into(), n_env];
+    let scratch = scratch(folder)?.into();
+    let report = task.report.map_or_else(|| "-".into(), OsString::from);
+    let mut words = vec![task.rootdir.into(), scratch, changed, source.into(), report, n_env];
     for (name, value) in &command.env {
         let is_set = if value.is_some() { "=" } else { "" };
         words.extend([name.clone(), is_set.into(), value.clone().unwrap_or_default()]);
