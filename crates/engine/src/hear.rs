@@ -34,11 +34,15 @@ impl Engine {
                     let _ = stream.shutdown(Shutdown::Both);
                 }
             }
-            Note::Said { connection, message } => match self.callers.get(&connection) {
-                Some(Caller::Server(agent)) => self.hear_server(*agent, message, at),
-                Some(Caller::Run(ticket, _)) => self.hear_run(*ticket, message, at),
-                None => (),
-            },
+            Note::Said { connection, messages } => {
+                for message in messages {
+                    match self.callers.get(&connection) {
+                        Some(Caller::Server(agent)) => self.hear_server(*agent, message, at),
+                        Some(Caller::Run(ticket, _)) => self.hear_run(*ticket, message, at),
+                        None => (),
+                    }
+                }
+            }
             Note::Closed { connection, error } => {
                 let error = error.map(|error| error.to_string());
                 match self.callers.remove(&connection) {

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
+use std::mem;
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -46,8 +47,8 @@ pub(crate) struct Letter {
 pub(crate) enum Note {
     /// An agent, or a run of it, has connected.
     Connected { connection: ConnectionId, agent: AgentId, hello: Hello, stream: Arc<UnixStream> },
-    /// It says something.
-    Said { connection: ConnectionId, message: FromAgent },
+    /// It says something, in as many messages as came at once.
+    Said { connection: ConnectionId, messages: Vec<FromAgent> },
     /// It is gone, or said something that makes no sense.
     Closed { connection: ConnectionId, error: Option<FrameError> },
     /// The process of an agent is gone and can be reaped.
@@ -162,18 +163,24 @@ fn receive(connection: ConnectionId, stream: UnixStream, slot: &Slot, tokens: &T
     if !slot.put(known) {
         return;
     }
+    let mut messages = Vec::new();
     let error = loop {
         match frame::read::<FromAgent>(&mut reader, limit) {
-            Ok(Some(message)) => {
-                if !slot.put(Note::Said { connection, message }) {
-                    return;
-                }
-            }
+            Ok(Some(message)) => messages.push(message),
             Ok(None) => break None,
             Err(error) => break Some(error),
         }
+        // One letter for all that came at once: else the engine wakes up for each message, and both
+        // threads keep changing places.
+        let is_all = reader.buffer().is_empty();
+        if is_all && !slot.put(Note::Said { connection, messages: mem::take(&mut messages) }) {
+            return;
+        }
     };
     let _ = stream.shutdown(Shutdown::Both);
+    if !messages.is_empty() {
+        slot.put(Note::Said { connection, messages });
+    }
     slot.put(Note::Closed { connection, error });
 }
 
@@ -227,7 +234,8 @@ mod tests {
         assert!(
             matches!(&notes[0], Note::Connected { agent: 3, hello, .. } if hello.run == Some(5))
         );
-        assert!(matches!(&notes[1], Note::Said { message: FromAgent::Done { .. }, .. }));
+        let Note::Said { messages, .. } = &notes[1] else { panic!("{notes:?}") };
+        assert!(matches!(messages[..], [FromAgent::Done { .. }]));
         assert!(matches!(&notes[2], Note::Closed { error: None, .. }));
     }
 
@@ -261,8 +269,13 @@ mod tests {
         let (inbox, socket) = inbox(&folder);
         let mut stream = UnixStream::connect(socket).unwrap();
         frame::write(&mut stream, &hello("secret")).unwrap();
-        stream.write_all(b"\x00\x00\x00\x04oops").unwrap();
+        let mut at_once = Vec::new();
+        frame::write(&mut at_once, &FromAgent::Done { in_part: false, chosen: None }).unwrap();
+        at_once.extend(b"\x00\x00\x00\x04oops");
+        stream.write_all(&at_once).unwrap();
         let _hello = inbox.next(AMPLE).unwrap();
+        let before = inbox.next(AMPLE).unwrap().note;
+        assert!(matches!(before, Note::Said { messages, .. } if messages.len() == 1));
         let Note::Closed { error: Some(error), .. } = inbox.next(AMPLE).unwrap().note else {
             panic!("a malformed message must close the connection");
         };
