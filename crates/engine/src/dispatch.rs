@@ -136,7 +136,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let ticket = self.n_tickets;
         self.n_tickets += 1;
-        let scratch = self.workshop.make(&ticket.to_string())?;
+        let scratch = self.workshop.scratch(&ticket.to_string())?;
         let is_cold = self.why_cold().is_some();
         let experiment = next.experiment;
         let is_twice = experiment.repetition == Repetition::Twice;
@@ -183,6 +183,7 @@ impl Engine {
         let mut running =
             Running::new(experiment, id, limits, (!is_ahead).then_some(began_at), now);
         running.is_suspect = next.is_suspect;
+        running.scratch = Some(scratch);
         running.stderr_mark = agent.process.stderr().mark();
         if agent.say(&message).is_err() {
             // It is dying, or stuck; either way its end will be heard.

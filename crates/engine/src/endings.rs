@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use unflake_model::{Attempt, Experiment, Observation, Outcome, RunId};
+use unflake_wire::Level;
 
 use crate::agent::{Agent, Purpose, Stage};
 use crate::engine::{Caller, Engine, Ticket, Waiting};
@@ -28,8 +29,8 @@ impl Engine {
     pub(crate) fn finish(&mut self, ticket: Ticket) {
         let Some(mut running) = self.running.remove(&ticket) else { return };
         match (running.is_orphan(), running.is_suspect) {
-            (true, false) => return self.put_back(ticket, running),
-            (true, true) => return self.convict(ticket, running),
+            (true, false) => return self.put_back(running),
+            (true, true) => return self.convict(running),
             (false, _) => (),
         }
         let now = self.clock.now();
@@ -46,28 +47,32 @@ impl Engine {
             });
             self.ready.push_back(ended(running.experiment.run, blame, message, text));
         }
-        self.conclude(ticket, running, ending);
+        self.conclude(running, ending);
     }
 
     /// Reports a run that is over, and clears away what it leaves.
-    pub(crate) fn conclude(&mut self, ticket: Ticket, mut running: Running, ending: Ending) {
+    pub(crate) fn conclude(&mut self, mut running: Running, ending: Ending) {
         self.n_deaths = 0;
         let observation = running.observation(self.clock.now());
         let isolation = std::mem::take(&mut running.isolation);
         self.watching.remove(&observation.run);
+        // Else there may be a stray process that still writes there.
+        if ending == Ending::Complete && isolation.applied.contains(&Level::Pid) {
+            running.scratch.take().into_iter().for_each(|it| self.workshop.take_back(it));
+        }
         self.ready.push_back(Event::RunEnded { observation, ending, isolation });
-        self.retire(ticket, &running);
+        self.retire(&running);
     }
 
     /// Clears away what a run leaves; also connections that a stray process holds open.
-    pub(crate) fn retire(&mut self, ticket: Ticket, running: &Running) {
+    pub(crate) fn retire(&mut self, running: &Running) {
         for connection in running.connections() {
             if let Some(Caller::Run(_, stream)) = self.callers.remove(connection) {
                 // Fails if the other end has hung up already.
                 let _ = stream.shutdown(Shutdown::Both);
             }
         }
-        self.workshop.discard(&ticket.to_string());
+        running.scratch.iter().for_each(|scratch| self.workshop.discard(scratch));
         let agent = self.agents.get(&running.agent);
         if agent.is_some_and(|agent| matches!(agent.purpose, Purpose::Run(_))) {
             self.remove_agent(running.agent);
@@ -174,8 +179,8 @@ impl Engine {
     }
 
     /// Puts a run whose agent died back in line, to be run alone.
-    fn put_back(&mut self, ticket: Ticket, running: Running) {
-        self.retire(ticket, &running);
+    fn put_back(&mut self, running: Running) {
+        self.retire(&running);
         let (is_ahead, experiment) = (running.is_ahead(), running.experiment);
         self.ready.push_back(Event::RunPutBack { run: experiment.run });
         // One that had not begun has not killed anybody.
@@ -183,13 +188,13 @@ impl Engine {
     }
 
     /// The agent died twice under this run, the second time alone with it.
-    fn convict(&mut self, ticket: Ticket, mut running: Running) {
+    fn convict(&mut self, mut running: Running) {
         let (_, blame) = running.finish(self.clock.now());
         if let Some(blame) = blame {
             let message = "the test killed the process that its run was forked from".to_owned();
             self.ready.push_back(ended(running.experiment.run, blame, message, String::new()));
         }
-        self.conclude(ticket, running, Ending::KilledAgent);
+        self.conclude(running, Ending::KilledAgent);
     }
 
     pub(crate) fn restart(&mut self) {

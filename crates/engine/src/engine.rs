@@ -276,7 +276,7 @@ impl Engine {
                 self.signal(ticket, Signal::KILL);
             }
             if let Some(running) = self.running.remove(&ticket) {
-                self.retire(ticket, &running);
+                self.retire(&running);
             }
         }
         let is_cold = |agent: &Agent| matches!(agent.purpose, Purpose::Run(_));

@@ -10,6 +10,7 @@
 //! was opened last may not have been accepted yet; for these two there are short spans of time.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -75,6 +76,8 @@ pub(crate) struct Running {
     /// Who leads its process group.
     pub(crate) pid: Option<Pid>,
     pub(crate) isolation: Isolation,
+    /// Its folder for temporary files, until it is given back.
+    pub(crate) scratch: Option<PathBuf>,
     /// How much its agent had written to its standard error when it began.
     pub(crate) stderr_mark: u64,
     /// What its process left behind on its own.
@@ -107,6 +110,7 @@ impl Running {
             is_suspect: false,
             pid: None,
             isolation: Isolation::default(),
+            scratch: None,
             stderr_mark: 0,
             stderr: None,
             limits,

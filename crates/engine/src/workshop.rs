@@ -3,7 +3,8 @@
 //! Private (0700), short (the path of a socket has 108 bytes), and gone afterwards. Scratch folders
 //! are removed by a thread of their own, because a run can leave a gigabyte behind and the next one
 //! should not wait for it. What an engine that was killed left behind is removed by the same thread
-//! of the next one.
+//! of the next one. Most runs leave nothing in theirs; then it serves for another one, because to
+//! make and to remove folders on a disk takes as long as a few quick tests.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,6 +24,9 @@ const LOCK: &str = "lock";
 /// The beginning of the names of all our folders.
 const PREFIX: &str = "unflake-";
 
+/// What an agent makes in a scratch folder for any run: a folder and a file.
+const USUAL: [&str; 2] = ["tmp", "errors.txt"];
+
 /// Done when this process has looked for abandoned folders.
 static SWEPT: Once = Once::new();
 
@@ -31,6 +35,8 @@ static SWEPT: Once = Once::new();
 pub(crate) struct Workshop {
     folder: Option<PrivateFolder>,
     path: PathBuf,
+    /// Scratch folders in which runs have left nothing.
+    untouched: Vec<PathBuf>,
     rubbish: Option<mpsc::Sender<PathBuf>>,
     janitor: Option<JoinHandle<()>>,
 }
@@ -55,7 +61,8 @@ impl Workshop {
                 let _ = remove_tree(&path);
             }
         })?;
-        Ok(Self { folder: Some(folder), path, rubbish: Some(rubbish), janitor: Some(janitor) })
+        let (folder, rubbish, janitor) = (Some(folder), Some(rubbish), Some(janitor));
+        Ok(Self { folder, path, untouched: Vec::new(), rubbish, janitor })
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -73,11 +80,25 @@ impl Workshop {
         Ok(path)
     }
 
-    /// Removes the folder of this name, in the background.
-    pub(crate) fn discard(&self, name: &str) {
+    /// A scratch folder; of this name, if a new one is made.
+    pub(crate) fn scratch(&mut self, name: &str) -> io::Result<PathBuf> {
+        self.untouched.pop().map_or_else(|| self.make(name), Ok)
+    }
+
+    /// Takes back the scratch folder of a run of which no process is left.
+    pub(crate) fn take_back(&mut self, scratch: PathBuf) {
+        if is_untouched(&scratch).unwrap_or(false) {
+            self.untouched.push(scratch);
+        } else {
+            self.discard(&scratch);
+        }
+    }
+
+    /// Removes a folder of ours, by its name or path, in the background.
+    pub(crate) fn discard(&self, folder: impl AsRef<Path>) {
         if let Some(rubbish) = &self.rubbish {
             // The janitor lives as long as we do.
-            let _ = rubbish.send(self.path.join(name));
+            let _ = rubbish.send(self.path.join(folder));
         }
     }
 }
@@ -90,6 +111,25 @@ impl Drop for Workshop {
         }
         self.folder = None;
     }
+}
+
+/// Whether there is nothing in a scratch folder but what every run has there, as it was.
+fn is_untouched(scratch: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(scratch)? {
+        let entry = entry?;
+        // Of the entry itself, if it is a link.
+        let found = entry.metadata()?;
+        let is_usual = USUAL.iter().any(|usual| *usual == entry.file_name());
+        let is_empty = match found.permissions().mode() & 0o7777 {
+            0o700 if found.is_dir() => fs::read_dir(entry.path())?.next().is_none(),
+            0o600 if found.is_file() => found.len() == 0,
+            _ => false,
+        };
+        if !is_usual || !is_empty {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A temporary folder that nobody else may read, gone when dropped, or, if we do not live to see
@@ -170,6 +210,8 @@ fn open_up(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    type Touch = fn(&Path) -> io::Result<()>;
+
     fn workshop() -> Workshop {
         let agent =
             AgentFiles { files: vec![("a/main.py".into(), b"pass".to_vec())], entry: "a".into() };
@@ -217,8 +259,41 @@ mod tests {
         fs::set_permissions(scratch.join("work/work/deep"), fs::Permissions::from_mode(0o500))
             .unwrap();
         fs::set_permissions(scratch.join("work/work"), fs::Permissions::from_mode(0o000)).unwrap();
-        workshop.discard("1");
+        workshop.discard(scratch);
         drop(workshop);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_scratch_folder_serves_again_if_it_is_as_it_was() {
+        let mut workshop = workshop();
+        let scratch = workshop.scratch("1").unwrap();
+        fs::DirBuilder::new().mode(0o700).create(scratch.join("tmp")).unwrap();
+        fs::write(scratch.join("errors.txt"), "").unwrap();
+        fs::set_permissions(scratch.join("errors.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+        workshop.take_back(scratch.clone());
+        assert_eq!(workshop.scratch("2").unwrap(), scratch);
+        assert_ne!(workshop.scratch("3").unwrap(), scratch, "it is in use");
+        workshop.take_back(scratch.clone());
+
+        let touches: [Touch; 5] = [
+            |scratch| fs::write(scratch.join("tmp/left"), ""),
+            |scratch| fs::write(scratch.join("errors.txt"), "oops"),
+            |scratch| fs::write(scratch.join("stray"), ""),
+            |scratch| fs::set_permissions(scratch.join("tmp"), fs::Permissions::from_mode(0o755)),
+            |scratch| {
+                fs::remove_dir(scratch.join("tmp"))?;
+                std::os::unix::fs::symlink("/", scratch.join("tmp"))
+            },
+        ];
+        for (number, touch) in touches.into_iter().enumerate() {
+            let scratch = workshop.scratch(&format!("touched-{number}")).unwrap();
+            if !scratch.join("tmp").exists() {
+                fs::DirBuilder::new().mode(0o700).create(scratch.join("tmp")).unwrap();
+            }
+            touch(&scratch).unwrap();
+            workshop.take_back(scratch);
+            assert!(workshop.untouched.is_empty(), "{number}");
+        }
     }
 }
