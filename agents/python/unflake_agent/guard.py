@@ -138,17 +138,17 @@ def _descend(wishes: Wishes) -> None:
 def _one(cell: Cell, wish: bytes, passed: List[int], is_used_again: bool) -> None:
     """One run, from its first word to the last of its processes."""
     body = content(wish)["run"]
-    run, engine = Run.read(body), Stream(passed[0])
+    engine = Stream(passed[0])
     cell.ring.clear()
-    _bring(cell, run)
-    pid = cell.spare.give(wish, passed[1]) or _begin(cell, engine, run, passed[1])
+    _bring(cell, body)
+    pid = cell.spare.give(wish, passed[1]) or _begin(cell, engine, body, passed[1])
     os.close(passed[1])
     # Comes first all the same: what the run says is passed on by us.
     engine.forward(cell.welcome)
     if not cell.has_own_processes:
         cell.wishes.send("runner", pid=pid)
     if is_used_again and body[HAS_ROOM]:
-        _put_up_spare(cell, engine, run)
+        _put_up_spare(cell, engine)
     status = _attend(pid, cell, engine)
     if cell.has_own_processes:
         _end_the_rest(cell)
@@ -158,11 +158,10 @@ def _one(cell: Cell, wish: bytes, passed: List[int], is_used_again: bool) -> Non
     cell.wishes.forward(over(status, is_clean))
 
 
-def _bring(cell: Cell, run: Run) -> None:
+def _bring(cell: Cell, body: Dict[str, Any]) -> None:
     """Loads what the run needs once for all runs of this cell, before they are forked."""
-    wanted = {"perturb": run.perturb is not None, "trace": run.trace}
-    for name in wanted:
-        if wanted[name] and name not in cell.brought:
+    for name in ("perturb", "trace"):
+        if body.get(name) and name not in cell.brought:
             module = cell.setting.bring(name)
             if name == "trace":
                 module.prepare()
@@ -171,8 +170,9 @@ def _bring(cell: Cell, run: Run) -> None:
             cell.spare.dismiss()
 
 
-def _begin(cell: Cell, engine: Stream, run: Run, errors: int) -> int:
+def _begin(cell: Cell, engine: Stream, body: Dict[str, Any], errors: int) -> int:
     """Forks a process for a run; who it is."""
+    run = Run.read(body)
     get_ready(run, cell.setting)
     pid = _fork(cell, engine)
     if pid == 0:
@@ -180,15 +180,13 @@ def _begin(cell: Cell, engine: Stream, run: Run, errors: int) -> int:
     return pid
 
 
-def _put_up_spare(cell: Cell, engine: Stream, run: Run) -> None:
+def _put_up_spare(cell: Cell, engine: Stream) -> None:
     """Forks a process that waits for the next run of this cell while there is this one."""
     ours, theirs = pair()
     pid = _fork(cell, engine)
     if pid == 0:
         ours.close()
         settle(cell.setting, cell.isolated, cell.ring)
-        # The next one will be much the same: what that touches is copied by then.
-        get_ready(run, cell.setting)
         wish, (errors,) = Wishes(theirs).next()
         theirs.close()
         run = Run.read(content(wish)["run"])
