@@ -82,6 +82,8 @@ impl Workshop {
 
     /// A scratch folder; of this name, if a new one is made.
     pub(crate) fn scratch(&mut self, name: &str) -> io::Result<PathBuf> {
+        // Tests may have removed more than their own.
+        self.untouched.retain(|scratch| scratch.is_dir());
         self.untouched.pop().map_or_else(|| self.make(name), Ok)
     }
 
@@ -275,6 +277,8 @@ mod tests {
         assert_eq!(workshop.scratch("2").unwrap(), scratch);
         assert_ne!(workshop.scratch("3").unwrap(), scratch, "it is in use");
         workshop.take_back(scratch.clone());
+        fs::remove_dir_all(&scratch).unwrap();
+        assert_ne!(workshop.scratch("4").unwrap(), scratch, "it is gone");
 
         let touches: [Touch; 5] = [
             |scratch| fs::write(scratch.join("tmp/left"), ""),
