@@ -207,7 +207,8 @@ fn changes(page: &mut Page, view: &View<'_>) {
     }
 }
 
-fn warnings(page: &mut Page, view: &View<'_>) {
+/// What stood in the way.
+pub(crate) fn warnings(page: &mut Page, view: &View<'_>) {
     for warning in view.warnings.iter().take(WARNINGS_MAX) {
         page.warning(warning);
     }

@@ -11,7 +11,7 @@ use crate::page::{Ink, Page};
 use crate::ranking::ranked;
 use crate::rows::{Caps, choices, id, reproduce, roles, state};
 use crate::visible::{last_lines, visible};
-use crate::{Ended, Exhibit, Layout, View, words};
+use crate::{Ended, Exhibit, Layout, View, terminal, words};
 
 const CAPS: Caps = Caps { items: 100, group: 100 };
 /// Lines of a failure's text.
@@ -51,6 +51,13 @@ pub fn render(view: &View<'_>, exhibit: &Exhibit, layout: Layout) -> String {
     for (number, gap) in unknown(view, exhibit).into_iter().enumerate() {
         page.row(if number == 0 { "not known" } else { "" }, &gap);
     }
+    page.finish()
+}
+
+/// What stood in the way, whatever test was asked about.
+pub fn warnings(view: &View<'_>, layout: Layout) -> String {
+    let mut page = Page::new(layout);
+    terminal::warnings(&mut page, view);
     page.finish()
 }
 

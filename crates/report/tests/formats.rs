@@ -98,6 +98,14 @@ fn why_of_every_verdict_and_of_odd_ids() {
 }
 
 #[test]
+fn why_warns_as_a_list_of_findings_does() {
+    let case = every_verdict();
+    let view = case.view();
+    let (warnings, listed) = (why::warnings(&view, PLAIN), terminal::render(&view, PLAIN));
+    assert!(!view.warnings.is_empty() && listed.contains(warnings.trim()), "{warnings}");
+}
+
+#[test]
 fn narrow_and_coloured_reports_say_the_same() {
     let case = every_verdict();
     let view = case.view();

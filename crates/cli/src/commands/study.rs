@@ -305,6 +305,7 @@ pub(crate) fn show(study: &Study, format: StudyFormat, shape: Shape) -> Result<(
             for exhibit in view.exhibits {
                 out.write_all(why::render(&view, exhibit, layout).as_bytes())?;
             }
+            out.write_all(why::warnings(&view, layout).as_bytes())?;
         }
         StudyFormat::Text => out.write_all(terminal::render(&view, layout).as_bytes())?,
         StudyFormat::Table => out.write_all(table::render(&view).as_bytes())?,
