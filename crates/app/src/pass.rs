@@ -75,7 +75,7 @@ pub(crate) fn pass(
         };
         n_futile = if left.tests.len() == experiment.order.len() { n_futile + 1 } else { 0 };
         if NOT_STARTED_MAX <= n_futile {
-            passed.error = Some(WorldError::NotStarted { why: left.why });
+            passed.error = Some(left.error);
             break;
         }
         if left.tests.is_empty() {
@@ -89,8 +89,8 @@ pub(crate) fn pass(
 /// The tests that a run did not come to.
 struct Left {
     tests: Vec<TestIndex>,
-    /// Why it did not even start, if so.
-    why: String,
+    /// Why, if there is none that it came to.
+    error: WorldError,
 }
 
 impl Passed {
@@ -112,11 +112,11 @@ impl Passed {
                     let attempts = observation.attempts.into_iter();
                     let left = attempts.filter(|it| it.outcome.kind() == OutcomeKind::NotRun);
                     let tests = left.map(|attempt| attempt.test).collect();
-                    let why = match ending {
-                        Ending::NotStarted { why, .. } => why,
-                        _ => String::new(),
+                    let error = match &ending {
+                        Ending::NotStarted { why, stderr } => WorldError::not_started(why, stderr),
+                        _ => WorldError::not_started("no test began", ""),
                     };
-                    return Some(Left { tests, why });
+                    return Some(Left { tests, error });
                 }
                 Ok(Event::Interrupted | Event::Idle) => {
                     self.is_interrupted = true;

@@ -159,7 +159,7 @@ pub fn single(
     run_all(order.clone(), &mut world, &mut logbook, &mut ran);
     let Logbook { records, mut recorder, .. } = logbook;
     if ran.ended.is_empty() {
-        return Err(world.take_error().map_or(StudyError::Interrupted, StudyError::World));
+        return Err(world.why_nothing().map_or(StudyError::Interrupted, StudyError::World));
     }
     let error = world.take_error();
     warnings.extend(

@@ -16,6 +16,9 @@ use crate::drive::{Answer, FailedAttempt, Happening, World};
 
 /// Runs in a row that could not be started, after which we give up: once may be chance.
 pub(crate) const NOT_STARTED_MAX: usize = 3;
+/// The same where circumstances were made otherwise: half of the runs of a design may have the one
+/// under which none can be started.
+const NOT_STARTED_PERTURBED_MAX: usize = 24;
 
 /// The engine, and what it has said so far beyond the observations.
 pub struct EngineWorld {
@@ -154,6 +157,15 @@ impl EngineWorld {
         self.error.take()
     }
 
+    /// What made the engine give up, or kept the last run from being started.
+    pub(crate) fn why_nothing(&mut self) -> Option<WorldError> {
+        let not_started = self.ended.as_ref().and_then(|last| match &last.ending {
+            Ending::NotStarted { why, stderr } => Some(WorldError::not_started(why, stderr)),
+            _ => None,
+        });
+        self.take_error().or(not_started)
+    }
+
     /// What else is known of the run that [`World::next`] gave last.
     pub fn last_ended(&self) -> Option<&Ended> {
         self.ended.as_ref()
@@ -181,10 +193,12 @@ impl EngineWorld {
     fn ended(&mut self, observation: Observation, ending: Ending, isolation: Isolation) -> Answer {
         let failures = self.under_way.remove(&observation.run).unwrap_or_default();
         let perturbed = self.perturbed.remove(&observation.run);
-        if let (Ending::NotStarted { why, .. }, None) = (&ending, &perturbed) {
+        if let Ending::NotStarted { why, stderr } = &ending {
             self.n_not_started += 1;
-            if NOT_STARTED_MAX <= self.n_not_started {
-                self.error = Some(WorldError::NotStarted { why: why.clone() });
+            let is_plain = perturbed.is_none();
+            let n_max = if is_plain { NOT_STARTED_MAX } else { NOT_STARTED_PERTURBED_MAX };
+            if n_max <= self.n_not_started {
+                self.error = Some(WorldError::not_started(why, stderr));
             }
         } else {
             self.n_not_started = 0;
@@ -208,11 +222,20 @@ pub enum WorldError {
     #[error(transparent)]
     Engine(EngineError),
     /// No process can be brought up any more.
-    #[error("{NOT_STARTED_MAX} runs in a row could not be started: {why}")]
+    #[error("no run can be started: {why}")]
     NotStarted {
         /// Why the last one could not.
         why: String,
     },
+}
+
+impl WorldError {
+    /// With the last line of what was written, which mostly says most.
+    pub(crate) fn not_started(why: &str, stderr: &str) -> Self {
+        let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+        let said = last.map(|last| format!("; it wrote `{last}`"));
+        Self::NotStarted { why: format!("{why}{}", said.unwrap_or_default()) }
+    }
 }
 
 /// The user interrupted, or the engine gave up.

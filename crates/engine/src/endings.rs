@@ -34,20 +34,32 @@ impl Engine {
             (false, _) => (),
         }
         let now = self.clock.now();
-        let (ending, blame) = running.finish(now);
+        let (mut ending, blame) = running.finish(now);
+        if let Ending::Died(exit) = ending
+            && !running.progress.has_begun()
+        {
+            // No test can be to blame, and who asks the same again will be told the same.
+            let why = format!("its process ended before the first test: {exit}");
+            ending = Ending::NotStarted { why, stderr: self.last_words(&mut running) };
+        }
         if let Some(blame) = blame {
             let message = match &ending {
                 Ending::Died(exit) => format!("the process died while the test ran: {exit}"),
                 _ => "the run ended while the test ran".to_owned(),
             };
-            let text = running.stderr.take().unwrap_or_else(|| {
-                let agent = self.agents.get(&running.agent);
-                let mark = running.stderr_mark;
-                agent.map_or_else(String::new, |agent| agent.process.last_words_since(mark).1)
-            });
+            let text = self.last_words(&mut running);
             self.ready.push_back(ended(running.experiment.run, blame, message, text));
         }
         self.conclude(running, ending);
+    }
+
+    /// What the process of a run wrote past all capture, or its agent since it began.
+    fn last_words(&self, running: &mut Running) -> String {
+        running.stderr.take().unwrap_or_else(|| {
+            let agent = self.agents.get(&running.agent);
+            let mark = running.stderr_mark;
+            agent.map_or_else(String::new, |agent| agent.process.last_words_since(mark).1)
+        })
     }
 
     /// Reports a run that is over, and clears away what it leaves.

@@ -113,6 +113,11 @@ impl Progress {
         is_news
     }
 
+    /// Whether any attempt was heard of.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.latest.is_some()
+    }
+
     /// Whether the run says that it is done.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done

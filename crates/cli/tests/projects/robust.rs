@@ -65,6 +65,22 @@ fn a_conftest_that_ends_the_process_is_named_by_how_it_ended() {
 }
 
 #[test]
+fn a_process_that_ends_before_its_first_test_is_named_by_how_and_by_its_last_words() {
+    let conftest = "import os\n\
+         end = lambda: (os.write(2, b'no forks here\\n'), os._exit(7))\n\
+         os.register_at_fork(after_in_child=end)\n";
+    let project = Project::with(&[("conftest.py", conftest)]);
+    let said = "its process ended before the first test: exit status 7; it wrote `no forks here`";
+    project.run(&["run", "--isolation", "all"]).could_not_run(&[said]);
+    for arguments in [&DETECT[..], &["why", "--json", VICTIM]] {
+        let ran = project.run(arguments);
+        assert!(ran.warnings()["broken-off"].contains(said), "{}", ran.stdout());
+    }
+    let text = project.run(&["why", VICTIM]).stdout();
+    assert!(text.contains("no more runs could be made"), "{text}");
+}
+
+#[test]
 fn a_file_that_cannot_be_imported_is_said_and_the_rest_goes_on() {
     let bad = "import no_such_module_here\ndef test_x(): pass\n";
     let ran = Project::with(&[("test_bad.py", bad)]).run(&DETECT);
