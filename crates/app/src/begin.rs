@@ -44,6 +44,21 @@ pub struct Keep {
     pub unfinished: Unfinished,
 }
 
+impl Keep {
+    /// Gets ready what takes time and has nothing to do with the tests.
+    pub(crate) fn ready(&self) -> Ready {
+        let code = terms::hex(fingerprint::code(&self.root));
+        Ready { store: Store::open(&self.file), code }
+    }
+}
+
+/// What of a history is there before the tests are.
+pub(crate) struct Ready {
+    store: Result<Store, StoreError>,
+    /// Stands for the code of the project.
+    code: String,
+}
+
 /// What to do about an unfinished campaign of the same terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {
@@ -119,8 +134,9 @@ impl Setting<'_> {
         &self,
         world: &mut EngineWorld,
         runner: &dyn PlainRunner,
+        ready: Option<Ready>,
     ) -> Result<Beginning, Stopped> {
-        let history = self.history(world);
+        let history = self.history(world, ready);
         match history.unwrap_or_else(|error| History::Closed(Recorder::broken(&error))) {
             History::Resumed(beginning) => Ok(beginning),
             History::Closed(recorder) => {
@@ -136,19 +152,23 @@ impl Setting<'_> {
         }
     }
 
-    fn history(&self, world: &mut EngineWorld) -> Result<History, StoreError> {
+    fn history(
+        &self,
+        world: &mut EngineWorld,
+        ready: Option<Ready>,
+    ) -> Result<History, StoreError> {
         let Some(keep) = self.keep else {
             return Ok(History::Closed(Recorder::default()));
         };
-        let store = Store::open(&keep.file)?;
-        let terms = self.terms(keep);
+        let Ready { store, code } = ready.unwrap_or_else(|| keep.ready());
+        let (store, terms) = (store?, self.terms(code));
         match resumable(&store, keep, &terms)? {
             Some(resumable) => Ok(History::Resumed(resume(store, resumable, world)?)),
             None => Ok(History::Open(store, terms)),
         }
     }
 
-    fn terms(&self, keep: &Keep) -> Terms {
+    fn terms(&self, code: String) -> Terms {
         let Call { folder, program, manner, hash_seed, options, paths } = self.project.call();
         let texts = |words: &[OsString]| words.iter().map(|word| text(word)).collect();
         Terms {
@@ -163,7 +183,7 @@ impl Setting<'_> {
             isolation: self.limits.isolation.clone(),
             test_timeout_ms: self.limits.test_timeout.as_millis(),
             tests: terms::tests(self.collected),
-            code: terms::hex(fingerprint::code(&keep.root)),
+            code,
         }
     }
 
@@ -193,8 +213,9 @@ impl Setting<'_> {
     pub(crate) fn record(&self, suite: &Suite, levels: &[Level]) -> Recorder {
         let Some(keep) = self.keep else { return Recorder::default() };
         let (levels, warnings) = (levels.to_vec(), Vec::new());
-        let settings = Settings { terms: self.terms(keep), levels, warnings };
-        match Store::open(&keep.file) {
+        let Ready { store, code } = keep.ready();
+        let settings = Settings { terms: self.terms(code), levels, warnings };
+        match store {
             Ok(store) => self.recorder(store, &settings, suite),
             Err(error) => Recorder::broken(&error),
         }

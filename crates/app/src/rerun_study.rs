@@ -90,7 +90,7 @@ pub fn study_reruns(
         collected: &collected,
         traced: None,
     };
-    let beginning = setting.begin(&mut world, &*runner);
+    let beginning = setting.begin(&mut world, &*runner, None);
     let beginning = beginning
         .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
     warnings.extend(beginning.warnings);

@@ -19,7 +19,7 @@ use crate::adapter::{Adapter, Around};
 use crate::ahead::Ahead;
 use crate::analysis::{Analysis, Found};
 use crate::baseline::refused;
-use crate::begin::{Beginning, Comparison, Keep, Setting, Unfinished};
+use crate::begin::{Beginning, Comparison, Keep, Ready, Setting, Unfinished};
 use crate::causes::with_causes;
 use crate::cold::{self, PlainRunner};
 use crate::drive::Finish;
@@ -161,7 +161,11 @@ fn study_in(
 ) -> Result<Looked, StudyError> {
     progress.stage("collecting tests");
     let begun = now();
-    let engine = start_and(project, limits, interrupt, || project.expect_plain_runs(cold::TRIES))?;
+    let mut ready = None;
+    let engine = start_and(project, limits, interrupt, || {
+        project.expect_plain_runs(cold::TRIES);
+        ready = request.keep.as_ref().map(Keep::ready);
+    })?;
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
@@ -178,7 +182,7 @@ fn study_in(
     };
     let mut setting = request.setting(project, limits, &collected);
     (setting.comparison, setting.traced) = (comparison, traced.as_ref().map(|it| &it.0));
-    let beginning = begin(&setting, &mut world, runner, progress)?;
+    let beginning = begin(&setting, &mut world, (runner, ready), progress)?;
     warnings.extend(beginning.warnings);
     let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
     // What was paid for earlier is not paid for again.
@@ -273,14 +277,14 @@ impl Inquest<'_> {
 fn begin(
     setting: &Setting<'_>,
     world: &mut EngineWorld,
-    runner: &dyn PlainRunner,
+    (runner, ready): (&dyn PlainRunner, Option<Ready>),
     progress: &mut dyn Progress,
 ) -> Result<Beginning, StudyError> {
     if setting.comparison == Comparison::First {
         progress.stage("running the tests as they are, with isolation and without");
     }
     let beginning = setting
-        .begin(world, runner)
+        .begin(world, runner, ready)
         .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
     let n_recalled = beginning.n_recalled;
     if let Some(name) = beginning.recorder.name().filter(|_| 0 < n_recalled) {
