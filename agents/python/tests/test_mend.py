@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from engine import AGENT, ProjectCase
@@ -75,12 +76,13 @@ def test_victim():
 
 def proposals(folder, **request):
     """What ``mend`` proposes."""
-    asked, answer = folder + "-asked", folder + "-answer"
-    with open(asked, "w", encoding="utf-8") as file:
-        json.dump(dict(rootdir=folder, top=folder, **request), file)
-    subprocess.run([sys.executable, AGENT, "mend", asked, answer], cwd=folder, check=True)
-    with open(answer, encoding="utf-8") as file:
-        return json.load(file)
+    with tempfile.TemporaryDirectory() as place:
+        asked, answer = (os.path.join(place, name) for name in ("asked", "answer"))
+        with open(asked, "w", encoding="utf-8") as file:
+            json.dump(dict(rootdir=folder, top=folder, **request), file)
+        subprocess.run([sys.executable, AGENT, "mend", asked, answer], cwd=folder, check=True)
+        with open(answer, encoding="utf-8") as file:
+            return json.load(file)
 
 
 def apply(patch):
