@@ -16,9 +16,6 @@ use crate::drive::{Answer, FailedAttempt, Happening, World};
 
 /// Runs in a row that could not be started, after which we give up: once may be chance.
 pub(crate) const NOT_STARTED_MAX: usize = 3;
-/// The same where circumstances were made otherwise: half of the runs of a design may have the one
-/// under which none can be started.
-const NOT_STARTED_PERTURBED_MAX: usize = 24;
 
 /// The engine, and what it has said so far beyond the observations.
 pub struct EngineWorld {
@@ -193,11 +190,10 @@ impl EngineWorld {
     fn ended(&mut self, observation: Observation, ending: Ending, isolation: Isolation) -> Answer {
         let failures = self.under_way.remove(&observation.run).unwrap_or_default();
         let perturbed = self.perturbed.remove(&observation.run);
-        if let Ending::NotStarted { why, stderr } = &ending {
+        // Perturbed ones do not count: circumstances may be such that none can be started.
+        if let (Ending::NotStarted { why, stderr }, None) = (&ending, &perturbed) {
             self.n_not_started += 1;
-            let is_plain = perturbed.is_none();
-            let n_max = if is_plain { NOT_STARTED_MAX } else { NOT_STARTED_PERTURBED_MAX };
-            if n_max <= self.n_not_started {
+            if NOT_STARTED_MAX <= self.n_not_started {
                 self.error = Some(WorldError::not_started(why, stderr));
             }
         } else {
