@@ -46,6 +46,9 @@ const ATTEMPTS_PER_SUSPECT: u64 = 100;
 /// See [`ATTEMPTS_PER_SUSPECT`].
 const RUNS_PER_SUSPECT: u64 = 50;
 
+/// Runs in a row in which no test began, after which the rest is let be: once may be chance.
+const FUTILE_MAX: usize = 2;
+
 /// What a campaign does.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -189,7 +192,8 @@ impl Campaign {
     }
 
     /// Runs every test of an order: those that a crash or a timeout cut off, in a process of their
-    /// own. Each run makes at least one attempt, so there is an end to it.
+    /// own. Each run makes at least one attempt, so there is an end to it; where none can be
+    /// started, there is one soon.
     async fn run_whole(
         &self,
         order: Order,
@@ -198,11 +202,14 @@ impl Campaign {
     ) -> Result<Vec<Rc<Run>>, OutOfBudget> {
         let mut runs: Vec<Rc<Run>> = Vec::new();
         let mut rest = self.enders_last(&order);
-        while !rest.is_empty() {
+        let mut n_futile = 0;
+        while !rest.is_empty() && n_futile < FUTILE_MAX {
+            let n_before = rest.len();
             let run = self.explore.run_with(rest, environment, repetition).await?;
             let is_not_run = |(test, outcome)| (outcome == OutcomeKind::NotRun).then_some(test);
             let mut not_run: Vec<TestIndex> = run.outcomes().filter_map(is_not_run).collect();
             not_run.dedup();
+            n_futile = if not_run.len() < n_before { 0 } else { n_futile + 1 };
             rest = Order::from_distinct(not_run);
             runs.push(run);
         }
@@ -307,6 +314,11 @@ impl Campaign {
             let order = Order::original(self.lab.suite());
             let environment = Environment::open_choices(seed);
             let runs = self.run_whole(order, environment, Repetition::Once).await?;
+            let mut outcomes = runs.iter().flat_map(|run| run.outcomes());
+            if outcomes.all(|(_, outcome)| outcome == OutcomeKind::NotRun) {
+                // Names of tests that are made up at each start, for one, cannot be found again.
+                break;
+            }
             for (test, outcome) in runs.iter().flat_map(|run| run.outcomes()) {
                 ended.entry(test).or_default().add(environment, outcome);
             }

@@ -12,11 +12,13 @@ use std::time::Duration;
 
 use common::{at, drive, unlimited};
 use unflake_detect::Inquiry;
-use unflake_detect::campaign::{Report, Settings, campaign};
+use unflake_detect::campaign::{Ended, Report, Settings, campaign};
 use unflake_detect::categorise::categorise;
 use unflake_detect::explain::{Depth, explain};
 use unflake_model::random::Random;
-use unflake_model::{Budget, Confidence, Finding, Suite, Verdict};
+use unflake_model::{
+    Budget, Confidence, Environment, Experiment, Finding, Outcome, Suite, Verdict,
+};
 use unflake_sim::behaviour::{Behaviour, Chance, Condition, Ending, Rule, Variable, Write};
 use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::scenario::{Case, Setting};
@@ -200,4 +202,29 @@ fn the_search_for_what_moves_a_rate_comes_to_an_end() {
         .drive(1, |experiments| answer_all(&sim, experiments, &mut random));
     let finding = report.findings.iter().find(|finding| finding.verdict == Verdict::Ndod).unwrap();
     assert!(finding.questions < 2_000, "{} questions", finding.questions);
+}
+
+#[test]
+fn runs_that_cannot_be_started_do_not_use_up_the_budget() {
+    // marshmallow has the time of day in the names of its tests: a process with another hash seed
+    // collects other ones.
+    let sim = forty(10, &[], &[]);
+    let budget = unlimited().with_runs(1_000).unwrap();
+    let mut n_refused = 0;
+    let inquiry = Inquiry::new(Rc::new(sim.suite().clone()), budget, |lab| {
+        campaign(lab, settings(0, Depth::Kind, 5))
+    });
+    let (report, _) = inquiry.drive(1, |experiments| {
+        let answer = |experiment: Experiment| {
+            let mut observation = sim.observe(&experiment);
+            if experiment.environment != Environment::Plain {
+                n_refused += 1;
+                observation.attempts.iter_mut().for_each(|it| it.outcome = Outcome::NotRun);
+            }
+            observation
+        };
+        experiments.into_iter().map(answer).collect()
+    });
+    assert_eq!((report.ended, n_refused), (Ended::Confident, 2));
+    assert!(report.findings.iter().any(|finding| finding.test == at(30)));
 }
