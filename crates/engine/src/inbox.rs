@@ -25,7 +25,9 @@ use unflake_wire::{FromAgent, Hello, Role};
 use crate::clock::Clock;
 
 /// How many letters may wait.
-const LETTERS_MAX: usize = 256;
+const LETTERS_MAX: usize = 32;
+/// How many messages go into one: who never pauses must come to wait, too.
+const MESSAGES_MAX: usize = 8;
 /// How long a new connection is given for its first message.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an agent may leave a message of ours unread before it counts as stuck.
@@ -172,8 +174,8 @@ fn receive(connection: ConnectionId, stream: UnixStream, slot: &Slot, tokens: &T
         }
         // One letter for all that came at once: else the engine wakes up for each message, and both
         // threads keep changing places.
-        let is_all = reader.buffer().is_empty();
-        if is_all && !slot.put(Note::Said { connection, messages: mem::take(&mut messages) }) {
+        let is_full = reader.buffer().is_empty() || messages.len() == MESSAGES_MAX;
+        if is_full && !slot.put(Note::Said { connection, messages: mem::take(&mut messages) }) {
             return;
         }
     };
