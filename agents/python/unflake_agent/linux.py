@@ -87,15 +87,16 @@ def die_with_parent(signal: int) -> None:
 def children() -> Optional[List[int]]:
     """Who was forked by this thread or left to it, ended or not; None if that is not told."""
     try:
-        return list(map(int, _content("/proc/thread-self/children").split()))
+        return list(map(int, content("/proc/thread-self/children").split()))
     except OSError:
         return None
 
 
-def _content(path: str) -> bytes:
+def content(path: str, n_bytes: int = _LONG) -> bytes:
+    """What is in a small file, or at its beginning."""
     file = _open(path, O_RDONLY)
     try:
-        return read(file, _LONG)
+        return read(file, n_bytes)
     finally:
         close(file)
 

@@ -198,24 +198,16 @@ def _ceases_to_hear(pid: int, waiting: select.poll) -> bool:
 
 
 def _hears_interrupts(pid: int) -> bool:
-    status = _begin_of(f"/proc/{pid}/status", 1 << 12)
+    status = linux.content(f"/proc/{pid}/status")
     caught = status.partition(b"\nSigCgt:")[2].split(None, 1)
     return bool(caught) and bool(int(caught[0], 16) >> (SIGINT - 1) & 1)
 
 
 def _head(report: str) -> bytes:
     try:
-        return _begin_of(report, _HEAD)
+        return linux.content(report, _HEAD)
     except OSError:
         return b""
-
-
-def _begin_of(path: str, n_bytes: int) -> bytes:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(file, n_bytes)
-    finally:
-        os.close(file)
 
 
 def _show(changed: str, tree: str) -> None:

@@ -69,8 +69,11 @@ impl Engine {
         let isolation = std::mem::take(&mut running.isolation);
         self.watching.remove(&observation.run);
         // Else there may be a stray process that still writes there.
-        if ending == Ending::Complete && isolation.applied.contains(&Level::Pid) {
-            running.scratch.take().into_iter().for_each(|it| self.workshop.take_back(it));
+        if ending == Ending::Complete
+            && isolation.applied.contains(&Level::Pid)
+            && let Some(scratch) = running.scratch.take()
+        {
+            self.workshop.take_back(scratch);
         }
         self.ready.push_back(Event::RunEnded { observation, ending, isolation });
         self.retire(&running);
