@@ -6,8 +6,6 @@
 //! tried at once; where it was not, the tries are forgotten. Only for one test in question: of many
 //! tests, some can be tried together when all are known.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use unflake_detect::Suspicion;
@@ -18,7 +16,7 @@ use crate::cold::{self, PlainRunner, Reproduction};
 use crate::drive::{Answer, Source, Watcher};
 use crate::logbook::Logbook;
 use crate::state::{Dependency, shared_state};
-use crate::world::{Errand, Stopped};
+use crate::world::{Hatch, Stopped};
 
 /// What is being tried, or was.
 pub(crate) struct Trying<'scope> {
@@ -61,9 +59,7 @@ pub(crate) struct Ahead<'scope, 'env, 'l, 'p> {
     /// Whether one test is in question.
     pub(crate) is_one: bool,
     /// By which runs beside the search are asked for.
-    pub(crate) errands: mpsc::Sender<Errand>,
-    /// How many processes of the plain runner are at work.
-    pub(crate) beside: Arc<AtomicUsize>,
+    pub(crate) hatch: Hatch,
     pub(crate) trying: Option<(Trying<'scope>, Naming<'scope>)>,
 }
 
@@ -79,16 +75,16 @@ impl Watcher for Ahead<'_, '_, '_, '_> {
         let (suite, runner, test) = (self.suite, self.runner, suspicion.test);
         let reproductions = cold::of_suspicion(suspicion);
         let tried = reproductions.clone();
-        let beside = Arc::clone(&self.beside);
-        beside.store(cold::TRIES as usize, Ordering::Relaxed);
+        let hatch = self.hatch.clone();
+        hatch.tell_beside(cold::TRIES as usize);
         let tries = self.scope.spawn(move || {
             let confirmation = cold::try_often(suite, test, &tried, runner);
-            beside.store(0, Ordering::Relaxed);
+            hatch.tell_beside(0);
             confirmation
         });
         let dependency = Dependency::suspected(suspicion);
-        let (wanted, errands) = (dependency.clone(), self.errands.clone());
-        let state = self.scope.spawn(move || shared_state(&errands, wanted));
+        let (wanted, hatch) = (dependency.clone(), self.hatch.clone());
+        let state = self.scope.spawn(move || shared_state(&hatch, wanted));
         let trying = Trying { test, reproductions, tries };
         self.trying = Some((trying, Naming { dependency, state }));
     }

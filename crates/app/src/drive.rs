@@ -30,6 +30,8 @@ pub trait World {
 pub enum Happening {
     /// A run is over.
     Ended(Answer),
+    /// There is room for more experiments than before, or for fewer.
+    Room,
     /// The user does not want to wait any longer. Runs under way are given up.
     Interrupted,
 }
@@ -136,6 +138,7 @@ pub fn drive<T: 'static>(
                     watcher.ran(&experiment, &answer, Source::Run);
                 }
             }
+            Happening::Room => (),
             Happening::Interrupted => {
                 finish = Finish::Interrupted;
                 under_way.clear();
@@ -230,6 +233,45 @@ mod tests {
             assert!(n_runs <= numbers.len() + 2, "at most what was under way is run again");
             assert!(numbers.iter().all(|number| (100..100 + n_runs as u64).contains(number)));
         }
+    }
+
+    /// Has room for one, and after the first look for three.
+    struct Widening<'a> {
+        inner: SimWorld<'a>,
+        width: usize,
+        seen_waiting: Vec<usize>,
+    }
+
+    impl World for Widening<'_> {
+        fn width(&self) -> usize {
+            self.width
+        }
+
+        fn submit(&mut self, experiment: &Experiment) {
+            self.inner.submit(experiment);
+        }
+
+        fn next(&mut self) -> Happening {
+            self.seen_waiting.push(self.inner.waiting.len());
+            if self.width == 1 {
+                self.width = 3;
+                return Happening::Room;
+            }
+            self.inner.next()
+        }
+    }
+
+    #[test]
+    fn where_room_is_made_it_is_used_before_another_run_has_ended() {
+        let scenario = Case::CleanerBetween.scenario(Setting { n_tests: 60, noise: 0.0, seed: 5 });
+        let suite = Rc::new(scenario.sim.suite().clone());
+        let budget = Budget::unlimited(Confidence::USUAL);
+        let target = scenario.targets[0];
+        let inquiry = Inquiry::new(suite, budget, |lab| explain(lab, target, Depth::Roles));
+        let inner = SimWorld { scenario: &scenario, waiting: Vec::new(), n_left: usize::MAX };
+        let mut world = Widening { inner, width: 1, seen_waiting: Vec::new() };
+        drive(inquiry, &mut world, &mut Recall::default(), &mut Log::default());
+        assert_eq!(world.seen_waiting[..2], [1, 3]);
     }
 
     #[test]

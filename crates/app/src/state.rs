@@ -18,7 +18,7 @@ use unflake_engine::{Change, Restore, Watching};
 use unflake_model::{Evidence, Finding, Group, TestIndex, Verdict};
 use unflake_report::State;
 
-use crate::world::{Errand, Stopped, Watched};
+use crate::world::{Errand, Hatch, Stopped, Watched};
 
 /// How often the answer is tried.
 const TRIES: usize = 3;
@@ -57,14 +57,11 @@ impl Dependency {
 }
 
 /// The state that explains why the test depends on others; empty if that was not found.
-pub(crate) fn shared_state(
-    errands: &mpsc::Sender<Errand>,
-    dependency: Dependency,
-) -> Result<Vec<State>, Stopped> {
+pub(crate) fn shared_state(hatch: &Hatch, dependency: Dependency) -> Result<Vec<State>, Stopped> {
     let Dependency { test, group, is_brittle } = dependency;
     let tests: Vec<TestIndex> = group.into_iter().chain([test]).collect();
     let (is_kept, watched, passed, n_questions) = (is_brittle, None, BTreeMap::new(), 0);
-    let mut trial = Trial { errands, tests, is_kept, watched, passed, n_questions };
+    let mut trial = Trial { hatch, tests, is_kept, watched, passed, n_questions };
     let suspects = trial.suspects()?;
     let guilty = minimal_subset(suspects.len(), |chosen| trial.passes(&suspects, chosen))?;
     let Some(guilty) = guilty else { return Ok(Vec::new()) };
@@ -88,7 +85,7 @@ pub(crate) fn state(change: &Change) -> State {
 
 /// Runs of one group and the test behind it.
 struct Trial<'w> {
-    errands: &'w mpsc::Sender<Errand>,
+    hatch: &'w Hatch,
     tests: Vec<TestIndex>,
     /// Whether chosen places are kept and all others put back, or the other way round.
     is_kept: bool,
@@ -138,7 +135,7 @@ impl Trial<'_> {
     fn run(&mut self, watching: Watching) -> Result<Watched, Stopped> {
         let (reply, answer) = mpsc::channel();
         let errand = Errand { tests: self.tests.clone(), watching, reply };
-        self.errands.send(errand).map_err(|_| Stopped)?;
+        self.hatch.ask(errand)?;
         answer.recv().map_err(|_| Stopped)
     }
 }

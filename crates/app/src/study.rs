@@ -251,13 +251,12 @@ impl Inquest<'_> {
         let Self { analysis, runner, is_late, collected, origin } = self;
         let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
         std::thread::scope(|scope| {
-            let (errands, beside, trying) = (world.errands(), world.beside(), None);
-            let mut ahead =
-                Ahead { scope, suite, runner, logbook, is_one, errands, beside, trying };
+            let (hatch, trying) = (world.open_hatch(), None);
+            let mut ahead = Ahead { scope, suite, runner, logbook, is_one, hatch, trying };
             let (found, finish) = analysis.run(world, recall, &mut ahead);
-            let Ahead { logbook, trying, errands, .. } = ahead;
+            let Ahead { logbook, trying, hatch, .. } = ahead;
             // The last to ask for runs is who names the state.
-            drop(errands);
+            drop(hatch);
             let error = world.take_error();
             let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
             let ended = how_it_ended(finish, found.ended, is_late);

@@ -113,10 +113,10 @@ impl Trial<'_> {
         let dependencies = self.found.findings.iter().map(Dependency::found);
         let dependencies: Vec<Option<Dependency>> = dependencies.collect();
         std::thread::scope(|scope| {
-            let errands = world.errands();
+            let hatch = world.open_hatch();
             let states = scope.spawn(move || {
                 let name = |it: Option<Dependency>| match it {
-                    Some(dependency) => shared_state(&errands, dependency),
+                    Some(dependency) => shared_state(&hatch, dependency),
                     None => Ok(Vec::new()),
                 };
                 dependencies.into_iter().map_while(|it| name(it).ok()).collect()

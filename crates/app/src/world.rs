@@ -1,11 +1,11 @@
 //! The engine as a world that answers experiments.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
 use unflake_engine::{
-    Change, Chosen, Ending, Engine, EngineError, Event, Isolation, Perturbed, SubmitError, Watching,
+    Change, Chosen, Ending, Engine, EngineError, Event, Isolation, Perturbed, SubmitError, Waker,
+    Watching,
 };
 use unflake_model::{
     Environment, Evidence, Experiment, Observation, Order, Repetition, RunId, TestIndex,
@@ -32,18 +32,55 @@ pub struct EngineWorld {
     n_not_started: usize,
     error: Option<WorldError>,
     errands: Errands,
-    beside: Arc<AtomicUsize>,
+    /// How many processes others have at work: so many fewer experiments are worked on at once.
+    /// Short runs can be made when those are done, who take long and are waited for in the end.
+    n_beside: usize,
 }
 
 /// Runs that somebody else asks for while an analysis is under way.
 #[derive(Default)]
 struct Errands {
-    asked: Option<mpsc::Receiver<Errand>>,
+    asked: Option<mpsc::Receiver<Request>>,
     under_way: BTreeMap<RunId, mpsc::Sender<Watched>>,
     n_begun: u64,
 }
 
+/// By which other threads turn to whoever has the engine.
+#[derive(Clone, Debug)]
+pub(crate) struct Hatch {
+    requests: mpsc::Sender<Request>,
+    waker: Waker,
+}
+
+impl Hatch {
+    /// Asks for a watched run. Runs are made one after the other, beside those of an analysis.
+    pub(crate) fn ask(&self, errand: Errand) -> Result<(), Stopped> {
+        self.say(Request::Run(errand))
+    }
+
+    /// Tells how many processes are at work beside the engine's.
+    pub(crate) fn tell_beside(&self, n_processes: usize) {
+        // Who has given up all runs does not care.
+        let _ = self.say(Request::Beside(n_processes));
+    }
+
+    fn say(&self, request: Request) -> Result<(), Stopped> {
+        self.requests.send(request).map_err(|_| Stopped)?;
+        // Else it would be read when a test ends, perhaps a long one.
+        self.waker.wake();
+        Ok(())
+    }
+}
+
+/// What is said through a hatch.
+#[derive(Debug)]
+enum Request {
+    Run(Errand),
+    Beside(usize),
+}
+
 /// A watched run that is wanted.
+#[derive(Debug)]
 pub(crate) struct Errand {
     pub(crate) tests: Vec<TestIndex>,
     pub(crate) watching: Watching,
@@ -93,22 +130,15 @@ impl EngineWorld {
             n_not_started: 0,
             error: None,
             errands: Errands::default(),
-            beside: Arc::default(),
+            n_beside: 0,
         }
     }
 
-    /// How many processes others have at work: so many fewer experiments are worked on at once.
-    /// Short runs can be made when those are done, who take long and are waited for in the end.
-    pub(crate) fn beside(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.beside)
-    }
-
-    /// By this others can ask for watched runs, one after the other; they are made beside those of
-    /// an analysis.
-    pub(crate) fn errands(&mut self) -> mpsc::Sender<Errand> {
-        let (sender, receiver) = mpsc::channel();
-        self.errands.asked = Some(receiver);
-        sender
+    /// By this others can turn to us; one there was before is closed.
+    pub(crate) fn open_hatch(&mut self) -> Hatch {
+        let (requests, asked) = mpsc::channel();
+        self.errands.asked = Some(asked);
+        Hatch { requests, waker: self.engine.waker() }
     }
 
     /// Makes the runs that others ask for, until nobody can ask any more.
@@ -120,8 +150,8 @@ impl EngineWorld {
                 }
             }
             let Some(asked) = &self.errands.asked else { return };
-            let Ok(errand) = asked.recv() else { return };
-            self.set_out(errand);
+            let Ok(request) = asked.recv() else { return };
+            self.take_up(request);
         }
     }
 
@@ -129,6 +159,13 @@ impl EngineWorld {
     pub(crate) fn refuse_errands(&mut self) {
         self.errands.asked = None;
         self.errands.under_way.clear();
+    }
+
+    fn take_up(&mut self, request: Request) {
+        match request {
+            Request::Run(errand) => self.set_out(errand),
+            Request::Beside(n_processes) => self.n_beside = n_processes,
+        }
     }
 
     fn set_out(&mut self, Errand { tests, watching, reply }: Errand) {
@@ -181,9 +218,12 @@ impl EngineWorld {
     ) -> Result<Observation, Stopped> {
         self.submit(experiment);
         self.engine.watch(experiment.run, watching);
-        match self.next() {
-            Happening::Ended(answer) => Ok(answer.observation),
-            Happening::Interrupted => Err(Stopped),
+        loop {
+            match self.next() {
+                Happening::Ended(answer) => return Ok(answer.observation),
+                Happening::Interrupted => return Err(Stopped),
+                Happening::Room => (),
+            }
         }
     }
 
@@ -240,12 +280,12 @@ pub struct Stopped;
 
 impl World for EngineWorld {
     fn width(&self) -> usize {
-        self.jobs.saturating_sub(self.beside.load(Ordering::Relaxed)).max(1)
+        self.jobs.saturating_sub(self.n_beside).max(1)
     }
 
     fn n_ahead(&self) -> usize {
         // While others are at work, there is room in the engine, and nothing would wait.
-        if self.beside.load(Ordering::Relaxed) == 0 { self.engine.n_ahead() } else { 0 }
+        if self.n_beside == 0 { self.engine.n_ahead() } else { 0 }
     }
 
     fn submit(&mut self, experiment: &Experiment) {
@@ -261,8 +301,12 @@ impl World for EngineWorld {
 
     fn next(&mut self) -> Happening {
         loop {
-            while let Some(Ok(errand)) = self.errands.asked.as_ref().map(mpsc::Receiver::try_recv) {
-                self.set_out(errand);
+            let n_beside = self.n_beside;
+            while let Some(Ok(asked)) = self.errands.asked.as_ref().map(mpsc::Receiver::try_recv) {
+                self.take_up(asked);
+            }
+            if n_beside != self.n_beside {
+                return Happening::Room;
             }
             if let Some(happening) = self.one_event() {
                 return happening;
@@ -308,7 +352,8 @@ impl EngineWorld {
                 | Event::Traced { .. }
                 | Event::Restored { .. }
                 | Event::WatchedInPart { .. }
-                | Event::AgentDied { .. },
+                | Event::AgentDied { .. }
+                | Event::Woken,
             ) => {}
             Err(error) => self.error = Some(WorldError::Engine(error)),
         }

@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::endings::ended;
 use crate::error::{EngineError, StartError, StartErrorKind, SubmitError};
 use crate::event::{Event, Watching};
-use crate::inbox::{AgentId, ConnectionId, Inbox};
+use crate::inbox::{AgentId, ConnectionId, Inbox, Waker};
 use crate::interrupt::{Interrupt, Watch};
 use crate::launch::{GRACE, Launch, Start};
 use crate::process::signal_group;
@@ -109,14 +109,14 @@ impl Engine {
         let workshop = Workshop::new(&launch.agent).map_err(StartErrorKind::Folder)?;
         let inbox =
             Inbox::open(&workshop.socket(), clock.clone()).map_err(StartErrorKind::Folder)?;
-        let slot = inbox.slot();
+        let waker = inbox.waker();
         Ok(Self {
             launch,
             agents: BTreeMap::new(),
             inbox,
             workshop,
             clock,
-            watch: interrupt.watch(move || slot.wake()),
+            watch: interrupt.watch(move || waker.wake()),
             collected: None,
             roster: Roster::default(),
             server: None,
@@ -263,6 +263,11 @@ impl Engine {
                 self.step();
             }
         }
+    }
+
+    /// For those who have something to say to whoever waits for the next event.
+    pub fn waker(&self) -> Waker {
+        self.inbox.waker()
     }
 
     /// Forgets every run that waits or is under way, and kills what is running. No event follows.

@@ -108,6 +108,8 @@ pub enum Event {
     },
     /// [`crate::Interrupt::raise`] was called. Runs go on.
     Interrupted,
+    /// [`crate::Waker::wake`] was called: whoever waits here may have something else to do.
+    Woken,
     /// Nothing runs, and nothing waits to run.
     Idle,
 }

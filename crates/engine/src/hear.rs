@@ -52,7 +52,7 @@ impl Engine {
                 }
             }
             Note::Exited { agent } => self.agent_exited(agent, at),
-            Note::Woken => (),
+            Note::Woken => self.ready.push_back(Event::Woken),
         }
         self.sweep();
     }

@@ -90,6 +90,17 @@ impl Slot {
     }
 }
 
+/// By which another thread can make [`crate::Engine::next_event`] return.
+#[derive(Clone, Debug)]
+pub struct Waker(Slot);
+
+impl Waker {
+    /// Has it return, now or when it is called next, with whatever there is to tell.
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+}
+
 impl Inbox {
     pub(crate) fn open(socket: &Path, clock: Clock) -> io::Result<Self> {
         let listener = UnixListener::bind(socket)?;
@@ -107,6 +118,10 @@ impl Inbox {
 
     pub(crate) fn slot(&self) -> Slot {
         self.slot.clone()
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        Waker(self.slot())
     }
 
     /// Lets in whoever shows this token, as this agent.

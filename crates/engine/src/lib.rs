@@ -52,6 +52,7 @@ mod workshop;
 pub use engine::Engine;
 pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
 pub use event::{Ending, Event, Failure, Isolation, Watching};
+pub use inbox::Waker;
 pub use interrupt::Interrupt;
 pub use launch::{
     AgentFiles, Choosing, GRACE, Launch, Limits, OwnEnv, Perturbing, Start, Transport,

@@ -9,6 +9,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use common::{AMPLE, experiment, launch, run_all, run_one, start};
@@ -319,13 +320,32 @@ fn an_interrupt_comes_through_while_a_test_hangs_and_killing_leaves_the_engine_u
 }
 
 #[test]
+fn who_waits_for_an_event_can_be_woken_while_a_test_hangs() {
+    let mut engine = start(launch(&["hang"])).unwrap();
+    let waker = engine.waker();
+    engine.submit(&experiment(1, &[0])).unwrap();
+    loop {
+        match engine.next_event().unwrap() {
+            Event::TestStarted { .. } => drop(thread::spawn({
+                let waker = waker.clone();
+                move || waker.wake()
+            })),
+            Event::Woken => break,
+            event => assert!(matches!(event, Event::RunStarted { .. }), "{event:?}"),
+        }
+    }
+    assert_eq!(engine.n_pending(), 1);
+    engine.kill_all();
+}
+
+#[test]
 fn nothing_is_left_of_a_dropped_engine() {
     for start_as in [Start::Fork, Start::Cold] {
         let folder = tempfile::tempdir().unwrap();
         let fifo = make_fifo(folder.path());
         let mut launch = launch(&[&format!("--marker={}", fifo.display()), "hang", "stray:group"]);
         launch.start = start_as;
-        let reader = std::thread::spawn({
+        let reader = thread::spawn({
             let fifo = fifo.clone();
             move || fs::read(fifo).unwrap()
         });
