@@ -49,8 +49,8 @@ pub const ALONE_CONFIRMED: u64 = 10;
 /// only, and is thus non-deterministic, passes for deterministic with probability 0.6^25 = 3e-6.
 pub const GROUP_CONFIRMED: u64 = 25;
 
-/// Runs alone, and twice as many with the group, before a confirmation looks at what they say.
-const N_AT_ONCE: u64 = 5;
+/// Runs alone that a confirmation makes: those behind the first opinion count as well.
+const ALONE_AGAIN: u64 = ALONE_CONFIRMED - ALONE_FIRST;
 
 /// How many likely suspects are asked about one by one before the search: two executions each.
 const LIKELY_MAX: usize = 8;
@@ -222,8 +222,9 @@ pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), 
     }
     let order = order_of(&oracle.arranged(group), oracle.target());
     let alone = order_of(&[], oracle.target());
-    for _ in 0..ALONE_CONFIRMED / N_AT_ONCE {
-        let runs = (0..N_AT_ONCE).flat_map(|_| [&order, &alone, &order]);
+    for n_turns in [ALONE_AGAIN.div_ceil(2), ALONE_AGAIN / 2] {
+        // Three with the group for each alone: about what both are to come to.
+        let runs = (0..n_turns).flat_map(|_| [&order, &alone, &order, &order]);
         let runs = runs.map(|order| oracle.lab().run(order.clone()));
         let n_asked = oracle.lab().width() + 1;
         stream::iter(runs).buffer_unordered(n_asked).try_collect::<Vec<_>>().await?;
