@@ -38,6 +38,8 @@ _READ = "@"
 _NOWHERE = "-"
 """In place of the file for its report."""
 _NAP_MS = 3
+_LONG_NAP_MS = 15
+"""Until there is a report: then there still is more to come than this."""
 _HEAD = 1 << 10
 """So many bytes of a report tell how many tests are in it."""
 
@@ -45,8 +47,8 @@ _HEAD = 1 << 10
 def main(ahead: Sequence[str]) -> int:
     """Waits for the path of a file with words in it, zero bytes between, which say what to run: the
     root folder, a folder for us, a list of files to be seen otherwise or "-", whether arguments may
-    come from a file ("@" or "-"), the file for pytest's report or "-", the changes to the environment (how many, and for each its name,
-    "=" or nothing, and its value) and a command.
+    come from a file ("@" or "-"), the file for pytest's report or "-", the changes to the
+    environment (how many, and for each its name, "=" or nothing, and its value) and a command.
 
     ``ahead`` is a folder for us, and how a command begins that is started now, if any.
     """
@@ -181,7 +183,7 @@ def _is_leaving(pid: int, report: str) -> bool:
         return False
     waiting = select.poll()
     waiting.register(end, select.POLLIN)
-    while not waiting.poll(_NAP_MS):
+    while not waiting.poll(_LONG_NAP_MS):
         head = _head(report)
         if head:
             # Without a test that ran, the status may have more to say than the report.
