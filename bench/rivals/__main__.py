@@ -1,6 +1,6 @@
 """unflake beside its rivals, on the same suites, in one run: answers, times and ratios.
 
-    python3 bench/rivals [--cases A,C] [--tools unflake,RSpec] [--repeat 3] [--slow] [--json]
+    python3 bench/rivals [--cases A,C] [--tools unflake,RSpec] [--repeat 5] [--slow] [--json]
 
 Exit code 1 if an answer of unflake is wrong or a tool could not be run; times decide nothing.
 """
@@ -56,7 +56,7 @@ def parse_args() -> argparse.Namespace:
     names = ", ".join(case.name for case in CASES)
     parser.add_argument("--cases", type=split, help="only these, of " + names)
     parser.add_argument("--tools", type=split, help="only those whose names begin so")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="take the best of N")
+    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="take the best of N")
     parser.add_argument("--slow", action="store_true", help="ipflakies' complete map: 10 minutes")
     parser.add_argument("--no-overhead", dest="overhead", action="store_false")
     parser.add_argument("--json", action="store_true", help="JSON on stdout, tables on stderr")
