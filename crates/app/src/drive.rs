@@ -196,14 +196,17 @@ mod tests {
         }
     }
 
-    fn ask(scenario: &Scenario, n_runs: usize, recall: &mut Recall) -> (Finding, Finish, Log) {
+    fn inquiry(scenario: &Scenario) -> Inquiry<Finding> {
         let suite = Rc::new(scenario.sim.suite().clone());
         let budget = Budget::unlimited(Confidence::USUAL);
         let target = scenario.targets[0];
-        let inquiry = Inquiry::new(suite, budget, |lab| explain(lab, target, Depth::Roles));
+        Inquiry::new(suite, budget, |lab| explain(lab, target, Depth::Roles))
+    }
+
+    fn ask(scenario: &Scenario, n_runs: usize, recall: &mut Recall) -> (Finding, Finish, Log) {
         let mut world = SimWorld { scenario, waiting: Vec::new(), n_left: n_runs };
         let mut log = Log::default();
-        let (finding, finish) = drive(inquiry, &mut world, recall, &mut log);
+        let (finding, finish) = drive(inquiry(scenario), &mut world, recall, &mut log);
         (finding, finish, log)
     }
 
@@ -264,13 +267,9 @@ mod tests {
     #[test]
     fn where_room_is_made_it_is_used_before_another_run_has_ended() {
         let scenario = Case::CleanerBetween.scenario(Setting { n_tests: 60, noise: 0.0, seed: 5 });
-        let suite = Rc::new(scenario.sim.suite().clone());
-        let budget = Budget::unlimited(Confidence::USUAL);
-        let target = scenario.targets[0];
-        let inquiry = Inquiry::new(suite, budget, |lab| explain(lab, target, Depth::Roles));
         let inner = SimWorld { scenario: &scenario, waiting: Vec::new(), n_left: usize::MAX };
         let mut world = Widening { inner, width: 1, seen_waiting: Vec::new() };
-        drive(inquiry, &mut world, &mut Recall::default(), &mut Log::default());
+        drive(inquiry(&scenario), &mut world, &mut Recall::default(), &mut Log::default());
         assert_eq!(world.seen_waiting[..2], [1, 3]);
     }
 

@@ -255,7 +255,7 @@ impl Inquest<'_> {
             let mut ahead = Ahead { scope, suite, runner, logbook, is_one, hatch, trying };
             let (found, finish) = analysis.run(world, recall, &mut ahead);
             let Ahead { logbook, trying, hatch, .. } = ahead;
-            // The last to ask for runs is who names the state.
+            // Left are who names the state, the last to ask for runs, and who tries.
             drop(hatch);
             let error = world.take_error();
             let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
