@@ -98,6 +98,39 @@ class Marks(TraceCase):
                 self.assertEqual(found["test_c"], calls | {"test_a:test_c"})
                 self.assertEqual(found["test_d"], {"test_a:test_d"})
 
+    def test_code_is_told_however_often_it_has_run(self):
+        self.write(
+            test_a="""
+            import os, pytest
+            def often(): return os.getppid()
+            def seldom(): return os.getpgrp()
+            def steps():
+                while True: yield
+            STEPS = steps()
+            @pytest.fixture
+            def outside(): seldom()
+            @pytest.mark.parametrize("number", range(50))
+            def test_often(number):
+                for _ in range(5): often()
+                if number % 7 == 0:
+                    seldom()
+                    next(STEPS)
+            def test_fixture(outside): often()
+            def test_none(): pass
+            """
+        )
+        always = {"test_a:test_often", "test_a:often", "posix:getppid"}
+        sometimes = {"test_a:seldom", "test_a:steps", "posix:getpgrp", "builtins:next"}
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                for number in range(50):
+                    more = sometimes if number % 7 == 0 else set()
+                    self.assertEqual(found[f"test_often[{number}]"], always | more)
+                told = {"test_a:test_fixture", "test_a:often", "posix:getppid"}
+                self.assertEqual(found["test_fixture"], told)
+                self.assertEqual(found["test_none"], {"test_a:test_none"})
+
     @unittest.skipUnless(hasattr(sys, "monitoring"), "there is nothing to monitor with")
     def test_tools_of_a_test_are_told_everything_and_disturb_nothing(self):
         self.write(

@@ -4,8 +4,8 @@
 //! to date, with the number, when it is run. So the number is changed when a test begins, and the
 //! code that ran in it is known by that number when it returns. Nothing else has changed, so for
 //! code that runs first in a test there is little to do; between tests the old number is back, so
-//! for the runner there is nothing. Which code objects there are is told by `sys.monitoring`, once
-//! of each, when it runs first.
+//! for the runner there is nothing. Which code objects there are is told by `sys.monitoring`, when
+//! they run; and what runs a few times only is told each time, and leaves no marks.
 //!
 //! The numbers we use are far above the interpreter's own, so that no code is up to date by chance.
 //! If somebody changes what is monitored in a test, it stays at the number that follows; what runs
@@ -43,6 +43,9 @@ pub struct Api {
 const FIRST: usize = 1 << 23;
 /// After so many tests it is looked which code nobody can run any more.
 const N_TESTS_KEPT: u32 = 32;
+/// So often it is told that a code begins, then it leaves marks. To be told costs as much as to
+/// look at a mark after some twenty tests, and most code of tests runs a few times in all.
+const N_TIMES_TOLD: u32 = 16;
 /// The place of a code that is no more; another one may be where it was.
 const GONE: usize = usize::MAX;
 /// Where in an object it stands how many refer to it.
@@ -58,6 +61,14 @@ struct Code {
     mentions: [u32; 2],
     /// In which it was marked last.
     test: u32,
+    /// How often it was told that it begins.
+    n_told: u32,
+}
+
+impl Code {
+    fn is_looked_at(&self) -> bool {
+        self.n_told >= N_TIMES_TOLD
+    }
 }
 
 pub struct Marks {
@@ -65,8 +76,10 @@ pub struct Marks {
     /// Code of tests, whose begin and return are told.
     tests: Map,
     codes: Row<Code>,
-    /// Addresses and places of those that are looked at when a test is over: all but tests.
+    /// Addresses and places of those that are looked at when a test is over: they leave marks.
     looked_at: Row<(usize, usize)>,
+    /// Of those of which it is told that they begin.
+    told: Row<(usize, usize)>,
     marked: Row<u32>,
     /// The number of code that ran in this test.
     number: usize,
@@ -82,11 +95,26 @@ impl Marks {
             tests: Map::new(),
             codes: Row::new(),
             looked_at: Row::new(),
+            told: Row::new(),
             marked: Row::new(),
             number: 0,
             outside: 0,
             is_open: false,
         }
+    }
+
+    /// A code begins, and that is told. Whether it need not be again, because it is looked at.
+    fn count(&mut self, at: usize) -> bool {
+        // SAFETY: it is the place of a code.
+        let code = unsafe { self.codes.get(at) };
+        if code.n_told < N_TIMES_TOLD {
+            // The runner's own code begins in each test, outside of it.
+            code.n_told = if self.is_open { code.n_told + 1 } else { N_TIMES_TOLD };
+            if code.n_told == N_TIMES_TOLD {
+                self.looked_at.push((code.address as usize, at));
+            }
+        }
+        code.is_looked_at()
     }
 }
 
@@ -122,10 +150,9 @@ unsafe fn learn(code: Object, globals: impl FnOnce(&Api) -> Object) -> usize {
         } else {
             marks.by_address.insert(code as usize, at);
         }
-        if marks.tests.get(code as usize).is_none() {
-            marks.looked_at.push((code as usize, at));
-        }
-        marks.codes.push(Code { address: code, module, number: NONE, mentions, test: 0 });
+        marks.told.push((code as usize, at));
+        let number = NONE;
+        marks.codes.push(Code { address: code, module, number, mentions, test: 0, n_told: 0 });
         at
     }
 }
@@ -189,12 +216,13 @@ pub unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> O
             if state.depth == 1 {
                 open();
             }
-        } else if state.marks.tests.get(code as usize).is_none() {
-            return state.api.disable;
         }
-        // A test is told each time, also if another calls it.
         if state.marks.is_open {
             mark_at(at);
+        }
+        // A test is told each time, also if another calls it.
+        if state.marks.tests.get(code as usize).is_none() && state.marks.count(at) {
+            return state.api.disable;
         }
         state.api.none
     }
@@ -240,13 +268,14 @@ pub unsafe fn listen(code: Object) {
         if marks.tests.get(code as usize).is_some() {
             return;
         }
-        let has_run = marks.by_address.get(code as usize).is_some_and(|at| at != GONE);
+        let known = marks.by_address.get(code as usize).filter(|at| *at != GONE);
+        let is_untold = known.is_some_and(|at| marks.codes.get(at).is_looked_at());
         marks.tests.insert(code as usize, 0);
         (api.hold)(code);
         let null = null_mut::<core::ffi::c_void>;
         aside(api, || {
             (api.release)((api.call)(api.set_events, api.tool, code, api.target_events, null()));
-            if has_run {
+            if is_untold {
                 // That it begins is told no more.
                 (api.release)((api.call)(api.restart, null()));
             }
@@ -372,13 +401,17 @@ unsafe fn let_go() {
         let api = state().api;
         let marks = &mut state().marks;
         let mut gone = Row::new();
-        marks.looked_at.keep(|(address, at)| {
-            let is_kept = word(address as Object, REFERENCES) != 1;
-            if !is_kept {
-                gone.push((address, at));
-            }
-            is_kept
-        });
+        let codes = &marks.codes;
+        marks.told.keep(|(_, at)| !codes.get(at).is_looked_at());
+        for each in [&mut marks.told, &mut marks.looked_at] {
+            each.keep(|(address, at)| {
+                let is_kept = word(address as Object, REFERENCES) != 1;
+                if !is_kept {
+                    gone.push((address, at));
+                }
+                is_kept
+            });
+        }
         for &(address, _) in gone.all() {
             marks.by_address.replace(address, GONE);
         }
