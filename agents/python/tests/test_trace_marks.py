@@ -60,6 +60,29 @@ class Marks(TraceCase):
                 self.assertNotIn("posix:getpgrp", found["test_default"])
                 self.assertIn("time:monotonic", found["test_other_global"])
 
+    def test_a_function_in_c_is_told_the_first_time_and_every_time(self):
+        self.write(
+            test_a="""
+            import os, pytest
+            @pytest.fixture
+            def outside(): os.getpgrp()
+            def test_first(): os.getppid()
+            def test_again(): os.getppid(); object.__new__(object)
+            def test_other(outside): os.getsid; object.__new__(object)
+            def test_later(outside): os.getpgrp(); os.getppid(); os.getpgrp
+            """
+        )
+        known = {"posix:getppid", "posix:getpgrp", "posix:getsid"}
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                self.assertEqual(found["test_first"] & known, {"posix:getppid"})
+                self.assertEqual(found["test_again"] & known, {"posix:getppid"})
+                self.assertEqual(found["test_other"] & known, set())
+                self.assertEqual(found["test_later"] & known, {"posix:getppid", "posix:getpgrp"})
+                self.assertEqual(found["test_again"] - found["test_first"] - {"test_a:test_again"},
+                                 found["test_other"] - {"test_a:test_other"})  # fmt: skip
+
     def test_functions_of_a_library_that_a_test_imports_are_told_of_the_next(self):
         self.write(
             test_a="""

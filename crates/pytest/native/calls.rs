@@ -5,6 +5,11 @@
 //! two instructions that touch no register, so that they fit before any function. What a test has
 //! called stands in the bytes when it has returned.
 //!
+//! There are thousands of functions, and a process calls a few hundred of them. So each has a stub
+//! that also says that some function was called first, and the first time it gets another, beside
+//! those that are in use: only these are looked at after each test, and they share what the
+//! processor has at hand.
+//!
 //! The bytes also know what C code has called, as `map(len, …)` does; a profile function is told
 //! only what code in Python calls. So a function counts if code that ran in the test may have
 //! called it: the code has a name that the function goes by, as an attribute, a variable or a
@@ -28,9 +33,15 @@ use super::{NONE, Object, word};
 
 /// So many functions can be watched.
 const N_STUBS: usize = 1 << 14;
+/// So many of them are given another stub. Those called after that keep theirs.
+const N_USED: usize = 1 << 12;
 
 static mut CALLED: [u8; N_STUBS] = [0; N_STUBS];
 static mut FUNCTIONS: [usize; N_STUBS] = [0; N_STUBS];
+/// Whether one of these was called at all.
+static mut IS_ANY_CALLED: u8 = 0;
+static mut USED_CALLED: [u8; N_USED] = [0; N_USED];
+static mut USED_FUNCTIONS: [usize; N_USED] = [0; N_USED];
 
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
@@ -39,15 +50,36 @@ core::arch::global_asm!(
     "unflake_stubs:",
     ".set unflake_stub, 0",
     ".rept {n}",
-    "movb $1, ({called} + unflake_stub)(%rip)",
-    "jmp *({functions} + 8 * unflake_stub)(%rip)",
+    "pushq $unflake_stub",
+    "jmp unflake_first",
+    ".p2align 4",
+    ".set unflake_stub, unflake_stub + 1",
+    ".endr",
+    // No function is given anything in these two registers.
+    "unflake_first:",
+    "popq %r11",
+    "movb $1, {is_any}(%rip)",
+    "leaq {called}(%rip), %r10",
+    "movb $1, (%r10, %r11)",
+    "leaq {functions}(%rip), %r10",
+    "jmpq *(%r10, %r11, 8)",
+    ".p2align 4",
+    "unflake_used_stubs:",
+    ".set unflake_stub, 0",
+    ".rept {n_used}",
+    "movb $1, ({used_called} + unflake_stub)(%rip)",
+    "jmpq *({used_functions} + 8 * unflake_stub)(%rip)",
     ".p2align 4",
     ".set unflake_stub, unflake_stub + 1",
     ".endr",
     ".popsection",
     n = const N_STUBS,
+    n_used = const N_USED,
+    is_any = sym IS_ANY_CALLED,
     called = sym CALLED,
     functions = sym FUNCTIONS,
+    used_called = sym USED_CALLED,
+    used_functions = sym USED_FUNCTIONS,
     options(att_syntax)
 );
 
@@ -55,6 +87,24 @@ core::arch::global_asm!(
 unsafe extern "C" {
     #[link_name = "unflake_stubs"]
     static STUBS: u8;
+    #[link_name = "unflake_used_stubs"]
+    static USED_STUBS: u8;
+}
+
+/// Where the stub of a function is.
+fn stub(at: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    return (&raw const STUBS) as usize + STUB * at;
+    #[cfg(not(target_arch = "x86_64"))]
+    return at;
+}
+
+/// Where one of those in use is.
+fn used_stub(at: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    return (&raw const USED_STUBS) as usize + STUB * at;
+    #[cfg(not(target_arch = "x86_64"))]
+    return at;
 }
 
 unsafe extern "C" {
@@ -115,6 +165,8 @@ struct Function {
     name: u32,
     /// In which test last a code ran that has it in a global variable.
     test: u32,
+    /// Its place among those that are in use; none if it was not called yet.
+    used: u32,
 }
 
 /// What an instruction has to do with names, and how far the number of its name is shifted.
@@ -202,6 +254,8 @@ pub struct Calls {
     /// among the names would take more time.
     hints: [u64; N_HINTS],
     called: Row<u32>,
+    /// Those that are in use.
+    used: Row<u32>,
     are_patched: bool,
     /// The last page of definitions that was made sure to be writable.
     page: usize,
@@ -224,6 +278,7 @@ impl Calls {
             instructions: [UNKNOWN; N_INSTRUCTIONS],
             hints: [0; N_HINTS],
             called: Row::new(),
+            used: Row::new(),
             are_patched: false,
             page: 0,
         }
@@ -260,7 +315,13 @@ impl Calls {
                 None => {
                     let at = self.functions.len();
                     (api.hold)(shown);
-                    self.functions.push(Function { shown, number: NONE, name: NONE, test: 0 });
+                    self.functions.push(Function {
+                        shown,
+                        number: NONE,
+                        name: NONE,
+                        test: 0,
+                        used: NONE,
+                    });
                     self.by_definition.insert(key, at);
                     if self.are_patched {
                         self.patch(shown, at, api);
@@ -338,8 +399,7 @@ impl Calls {
         // SAFETY: the caller's promise. A page of definitions is data; it may have been made
         // read-only after the library was loaded, and is ours in this process.
         unsafe {
-            let is_bound = super::is_bound(function, api);
-            if is_bound && word(function, super::DEFINITION) == api.new {
+            if is_maker(function, api) {
                 let place = function.byte_add(VECTORCALL).cast::<usize>();
                 if *place == 0 {
                     *place = make as *const () as usize;
@@ -351,8 +411,7 @@ impl Calls {
             if page == self.page || mprotect(page, PAGE, READ_AND_WRITE) == 0 {
                 self.page = page;
                 *(&raw mut FUNCTIONS).cast::<usize>().add(at) = *place;
-                #[cfg(target_arch = "x86_64")]
-                place.write((&raw const STUBS) as usize + STUB * at);
+                place.write(stub(at));
             }
         }
     }
@@ -498,22 +557,89 @@ impl Calls {
     }
 
     /// Forgets what was called until now.
-    pub fn forget(&self) {
-        // SAFETY: a byte is written by one instruction, whoever does.
-        unsafe { core::ptr::write_bytes((&raw mut CALLED).cast::<u8>(), 0, self.functions.len()) };
+    ///
+    /// # Safety
+    ///
+    /// What was told of the functions is true.
+    pub unsafe fn forget(&mut self, api: &super::Api) {
+        // SAFETY: the caller's promise; a byte is written by one instruction, whoever does.
+        unsafe {
+            self.take_first(api);
+            core::ptr::write_bytes((&raw mut USED_CALLED).cast::<u8>(), 0, self.used.len());
+        }
     }
 
     /// Remembers what was called until now.
-    pub fn take(&mut self) {
-        self.called.clear();
-        let called = (&raw mut CALLED).cast::<u64>();
-        for at in 0..self.functions.len().div_ceil(8) {
-            // SAFETY: as above; there are a multiple of eight bytes.
+    ///
+    /// # Safety
+    ///
+    /// As above.
+    pub unsafe fn take(&mut self, api: &super::Api) {
+        // SAFETY: the caller's promise.
+        unsafe { self.take_first(api) };
+        let called = (&raw mut USED_CALLED).cast::<u64>();
+        for at in 0..self.used.len().div_ceil(8) {
+            // SAFETY: a byte is written by one instruction; there are a multiple of eight.
             let mut eight = unsafe { *called.add(at) };
             while eight != 0 {
-                let byte = eight.trailing_zeros() / 8;
+                let byte = (eight.trailing_zeros() / 8) as usize;
                 eight &= !(0xFF << (8 * byte));
-                self.called.push((8 * at) as u32 + byte);
+                // SAFETY: so many are in use.
+                self.called.push(unsafe { *self.used.get(8 * at + byte) });
+            }
+        }
+    }
+
+    /// Remembers what was called until now of those that were not in use; now they are.
+    ///
+    /// # Safety
+    ///
+    /// As above.
+    unsafe fn take_first(&mut self, api: &super::Api) {
+        self.called.clear();
+        // SAFETY: the caller's promise; as many bytes are there as functions.
+        unsafe {
+            if core::ptr::replace(&raw mut IS_ANY_CALLED, 0) == 0 {
+                return;
+            }
+            let called = (&raw mut CALLED).cast::<u8>();
+            for at in 0..self.functions.len() {
+                if core::ptr::replace(called.add(at), 0) == 0 {
+                    continue;
+                }
+                self.begin_use(at, api);
+                match self.functions.get(at).used {
+                    NONE => self.called.push(at as u32),
+                    used => *(&raw mut USED_CALLED).cast::<u8>().add(used as usize) = 1,
+                }
+            }
+        }
+    }
+
+    /// Gives a function that is called a stub beside those in use, if there is room.
+    ///
+    /// # Safety
+    ///
+    /// As above.
+    unsafe fn begin_use(&mut self, at: usize, api: &super::Api) {
+        // SAFETY: the caller's promise; where a stub leads to is there before the stub is used.
+        unsafe {
+            let function = self.functions.get(at);
+            let used = self.used.len();
+            if function.used != NONE || used == N_USED {
+                return;
+            }
+            function.used = used as u32;
+            self.used.push(at as u32);
+            let function = function.shown;
+            if is_maker(function, api) {
+                return;
+            }
+            let functions = (&raw const FUNCTIONS).cast::<usize>();
+            *(&raw mut USED_FUNCTIONS).cast::<usize>().add(used) = *functions.add(at);
+            let place = (key_of(function, api) + FUNCTION) as *mut usize;
+            if *place == stub(at) {
+                *place = used_stub(used);
             }
         }
     }
@@ -581,13 +707,29 @@ unsafe fn key_of(function: Object, api: &super::Api) -> usize {
     }
 }
 
+/// Whether it is the maker of a type.
+///
+/// # Safety
+///
+/// It is a function in C.
+unsafe fn is_maker(function: Object, api: &super::Api) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { super::is_bound(function, api) && word(function, super::DEFINITION) == api.new }
+}
+
 /// The maker of a type is called.
 unsafe extern "C" fn make(maker: Object, args: *const Object, n: usize, named: Object) -> Object {
     // SAFETY: the interpreter calls as it does any object, with its lock held.
     unsafe {
         let api = super::state().api;
         if let Some(at) = super::calls().by_definition.get(word(maker, super::BOUND_TO)) {
-            *(&raw mut CALLED).cast::<u8>().add(at) = 1;
+            let used = super::calls().functions.get(at).used;
+            if used == NONE {
+                IS_ANY_CALLED = 1;
+                *(&raw mut CALLED).cast::<u8>().add(at) = 1;
+            } else {
+                *(&raw mut USED_CALLED).cast::<u8>().add(used as usize) = 1;
+            }
         }
         let Some(make_call) = api.calls.make_call else { return null_mut() };
         let n = (n & !OFFSET_FLAG).cast_signed();

@@ -200,7 +200,8 @@ pub unsafe fn begin() {
     unsafe {
         state().marks.marked.clear();
         state().marks.is_open = true;
-        calls().forget();
+        let api = state().api;
+        calls().forget(&api);
     }
 }
 
@@ -347,8 +348,8 @@ pub unsafe fn close() {
             return;
         }
         state.marks.is_open = false;
-        calls().take();
         let (api, test) = (state.api, state.test);
+        calls().take(&api);
         if !api.marks.current.is_null() {
             find();
         }
