@@ -121,6 +121,42 @@ class Marks(TraceCase):
                 self.assertEqual(found["test_c"], calls | {"test_a:test_c"})
                 self.assertEqual(found["test_d"], {"test_a:test_d"})
 
+    def test_a_test_that_calls_itself_or_another_ends_when_it_is_left(self):
+        self.write(
+            test_a="""
+            import os, functools
+            def helper(): os.getppid()
+            def test_itself(n=2):
+                if n == 0: raise ValueError
+                try: test_itself(n - 1)
+                except ValueError: helper()
+            def test_falls(n=2):
+                if n == 0: raise ValueError
+                test_falls(n - 1)
+            def test_another():
+                try: test_falls()
+                except ValueError: helper()
+            test_partial = functools.partial(test_falls, 1)
+            class TestMethod:
+                def test_method(self):
+                    helper()
+                    raise ValueError
+            def test_none(): pass
+            """
+        )
+        helper = {"test_a:helper", "posix:getppid"}
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                self.assertEqual(found["test_itself"], helper | {"test_a:test_itself"})
+                self.assertEqual(found["test_falls"], {"test_a:test_falls"})
+                tests = {"test_a:test_another", "test_a:test_falls"}
+                self.assertEqual(found["test_another"], helper | tests)
+                self.assertEqual(found["test_partial"], {"test_a:test_falls"})
+                method = {"test_a:TestMethod.test_method"}
+                self.assertEqual(found["test_method"], helper | method)
+                self.assertEqual(found["test_none"], {"test_a:test_none"})
+
     def test_code_is_told_however_often_it_has_run(self):
         self.write(
             test_a="""

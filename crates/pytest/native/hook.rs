@@ -304,7 +304,7 @@ unsafe fn evaluate_anew(thread: Thread, frame: Object, throws: c_int, here: usiz
         let was_open = state.is_open;
         state.enter(code);
         if !was_open {
-            marks::begin();
+            marks::start();
         }
         marks::mark(code as Object, word(frame, GLOBALS) as Object);
         if !is_target {

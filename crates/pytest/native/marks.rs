@@ -7,6 +7,10 @@
 //! for the runner there is nothing. Which code objects there are is told by `sys.monitoring`, when
 //! they run; and what runs a few times only is told each time, and leaves no marks.
 //!
+//! That a test begins and returns is told, too. That an exception leaves it would be told only
+//! with all that exceptions leave, and there may be thousands: so the test is called through a
+//! function of ours, which sees it end in either way.
+//!
 //! The numbers we use are far above the interpreter's own, so that no code is up to date by chance.
 //! If somebody changes what is monitored in a test, it stays at the number that follows; what runs
 //! then, above the test, counts as called in it.
@@ -16,7 +20,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::names::{ask, number_of_code};
 use super::store::{Map, Row};
-use super::{NONE, NOWHERE, Object, aside, calls, state, word};
+use super::{NONE, NOWHERE, Object, aside, begin, calls, state, word};
 
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
@@ -37,7 +41,15 @@ pub struct Api {
     next_thread: Option<unsafe extern "C" fn(Object) -> Object>,
     /// Where in a code the number of its first line stands.
     pub line: usize,
+    /// Sets how a function is called; how it is by itself.
+    set_vectorcall: Option<unsafe extern "C" fn(Object, Vectorcall)>,
+    vectorcall: Option<Vectorcall>,
 }
+
+type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
+
+/// Where in a function its code stands; the agent has looked.
+const CODE: usize = 48;
 
 /// The first of our numbers, in steps of one.
 const FIRST: usize = 1 << 23;
@@ -86,6 +98,8 @@ pub struct Marks {
     /// The one that there was before it.
     outside: usize,
     is_open: bool,
+    /// The function whose call is the test, until it is called.
+    function: Object,
 }
 
 impl Marks {
@@ -100,6 +114,7 @@ impl Marks {
             number: 0,
             outside: 0,
             is_open: false,
+            function: null_mut(),
         }
     }
 
@@ -195,7 +210,7 @@ unsafe fn mark_at(at: usize) {
 /// # Safety
 ///
 /// See `state`.
-pub unsafe fn begin() {
+pub unsafe fn start() {
     // SAFETY: the caller's promise.
     unsafe {
         state().marks.marked.clear();
@@ -242,7 +257,77 @@ pub unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isize) -> O
     }
 }
 
-/// A function returns, or an exception leaves it.
+/// A new test begins with the next call of this function.
+pub unsafe extern "C" fn arm(_: Object, args: *const Object, _: isize) -> Object {
+    // SAFETY: Python calls with its lock held, and the agent with a function in Python or none.
+    unsafe {
+        let (api, function) = (state().api, *args);
+        if function == api.none {
+            begin(function, false);
+        } else {
+            begin(word(function, CODE) as Object, false);
+            state().marks.function = function;
+            if let Some(set) = api.marks.set_vectorcall {
+                set(function, on_call);
+            }
+        }
+        (api.hold)(api.none);
+        api.none
+    }
+}
+
+/// The test is called, or a function that was to be one.
+unsafe extern "C" fn on_call(
+    function: Object,
+    args: *const Object,
+    n: usize,
+    named: Object,
+) -> Object {
+    // SAFETY: the interpreter calls as it does any function, with its lock held.
+    unsafe {
+        let api = state().api;
+        let (Some(set), Some(call)) = (api.marks.set_vectorcall, api.marks.vectorcall) else {
+            return null_mut();
+        };
+        set(function, call);
+        let is_test = state().marks.function == function;
+        if !is_test {
+            return call(function, args, n, named);
+        }
+        state().marks.function = null_mut();
+        let test = state().test;
+        let made = call(function, args, n, named);
+        if state().test == test && state().marks.is_open {
+            // It has not returned: an exception has left it.
+            aside(api, || end());
+        }
+        made
+    }
+}
+
+/// The test is over, if it is not yet.
+pub unsafe extern "C" fn on_close(_: Object, _: *const Object, _: isize) -> Object {
+    // SAFETY: Python calls with its lock held.
+    unsafe {
+        end();
+        let api = state().api;
+        (api.hold)(api.none);
+        api.none
+    }
+}
+
+/// # Safety
+///
+/// See `state`.
+unsafe fn end() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (state().is_open, state().depth) = (false, 0);
+        close();
+    }
+}
+
+/// A function returns.
 pub unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
@@ -296,7 +381,7 @@ pub unsafe fn open() {
         let api = state.api.marks;
         if api.current.is_null() {
             if api.globals.is_some() {
-                begin();
+                start();
             }
             return;
         }
@@ -305,7 +390,7 @@ pub unsafe fn open() {
         let last = marks.number.max(marks.outside).max(FIRST * api.step);
         marks.number = last + api.step;
         set(&api, marks.number);
-        begin();
+        start();
     }
 }
 

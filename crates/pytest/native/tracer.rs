@@ -529,29 +529,40 @@ unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object
 }
 
 unsafe extern "C" fn arm(_: Object, args: *const Object, n: isize) -> Object {
-    // SAFETY: Python calls with its lock held, and the agent with a code object or none; a thread
-    // that is paused is the one that runs.
+    // SAFETY: Python calls with its lock held, and the agent with a code object or none.
+    unsafe {
+        begin(*args, n > 1);
+        let api = state().api;
+        (api.hold)(api.none);
+        api.none
+    }
+}
+
+/// A new test, which begins with the next call of this code, at once if it is none.
+///
+/// # Safety
+///
+/// It is a code object or none; see `state`.
+unsafe fn begin(code: Object, may_pause: bool) {
+    // SAFETY: the caller's promise; a thread that is paused is the one that runs.
     unsafe {
         let state = state();
         if !state.paused.is_null() {
             (state.api.leave_tracing)(state.paused);
             state.paused = null_mut();
         }
-        let is_known = *args != state.api.none;
+        let is_known = code != state.api.none;
         state.test = state.test.wrapping_add(1);
         state.noted.clear();
-        state.target = if is_known { *args as usize } else { NOWHERE };
+        state.target = if is_known { code as usize } else { NOWHERE };
         state.depth = 0;
         state.is_open = !is_known;
-        state.may_pause = n > 1;
+        state.may_pause = may_pause;
         if is_known {
-            marks::listen(*args);
+            marks::listen(code);
         } else {
             marks::open();
         }
-        let api = self::state().api;
-        (api.hold)(api.none);
-        api.none
     }
 }
 
@@ -610,6 +621,12 @@ pub static MARK_START: Method = method(marks::on_start);
 pub static MARK_THROW: Method = method(marks::on_throw);
 #[unsafe(export_name = "tracer_mark_return")]
 pub static MARK_RETURN: Method = method(marks::on_return);
+/// `arm(function)`: a new test, which begins with the next call of this function, at once if it is
+/// none; and `close()`: it is over, if it did not end by itself.
+#[unsafe(export_name = "tracer_mark_arm")]
+pub static MARK_ARM: Method = method(marks::arm);
+#[unsafe(export_name = "tracer_mark_close")]
+pub static MARK_CLOSE: Method = method(marks::on_close);
 /// For `CALL`.
 #[unsafe(export_name = "tracer_call")]
 pub static CALLS: Method = method(on_call);

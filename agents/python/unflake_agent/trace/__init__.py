@@ -20,7 +20,7 @@ module             question it answers
 ``profile``        how are they noted by ``sys.setprofile``? Slow, exact, and there always
 =================  ==============================================================================
 
-Each is a *means*: ``arm(code)`` begins to note what is called when that code is, ``disarm`` stops,
+Each is a *means*: ``arm(function)`` begins to note what is called when that is, ``disarm`` stops,
 ``numbers`` are the functions noted in between; native code makes the whole ``message`` about them.
 One that ``ends_by_itself`` costs nothing any more when the code has returned, and need not be
 disarmed before that.
@@ -32,7 +32,7 @@ test that installs a profiler of its own is seen until then.
 
 import functools
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any, Optional
 
 from ..wire import framed
@@ -73,12 +73,12 @@ class Trace:
         If it cannot be told when that is, everything counts from here on until ``disarm``, and the
         answer is False.
         """
-        code = code_of(function)
-        if code is not None and code.co_flags & _SUSPENDS:
-            code = code_of(otherwise)
+        known = plain(function)
+        if known is not None and known.__code__.co_flags & _SUSPENDS:
+            known = plain(otherwise)
         self._is_armed = self._has_run = True
-        self._means.arm(code)
-        return code is not None
+        self._means.arm(known)
+        return known is not None
 
     def disarm(self) -> None:
         """The test function has returned."""
@@ -110,8 +110,8 @@ def _begin(wanted: Any, names: Names) -> Any:
     raise ValueError(f"calls cannot be traced by {wanted}")
 
 
-def code_of(function: Any) -> Optional[CodeType]:
-    """The code that runs when it is called; None if that is not known."""
+def plain(function: Any) -> Optional[FunctionType]:
+    """The function in Python that runs when it is called; None if that is not known."""
     # By type and not by attribute: the function may be an object of the tested program.
     while True:
         if type(function) is MethodType:
@@ -120,4 +120,4 @@ def code_of(function: Any) -> Optional[CodeType]:
             function = function.func
         else:
             break
-    return function.__code__ if type(function) is FunctionType else None
+    return function if type(function) is FunctionType else None

@@ -10,7 +10,7 @@ import dis
 import opcode
 import struct
 import sys
-from types import BuiltinFunctionType, CodeType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Dict, List, NamedTuple, Optional
 
 try:
@@ -42,6 +42,8 @@ _RUNNING = {(3, 11): 184, (3, 12): 192, (3, 13): 200}
 _SIZE, _VARIABLES, _FILE, _QUALNAME = 16, 96, 112, 128
 _LINE = 72 if sys.version_info < (3, 12) else 68
 _VECTORCALL_OFFSET, _VECTORCALL = 56, 48
+_CODE = 48
+"""Where in a function its code stands."""
 _LONGEST = 1 << 20
 
 _FUNCTIONS = (
@@ -51,6 +53,8 @@ _FUNCTIONS = (
     "_PyObject_MakeTpCall",
 )
 _GLOBALS = "PyEval_GetGlobals"
+_SET_VECTORCALL = "PyFunction_SetVectorcall"
+"""From 3.12 on, where a test is called through a function of the library's."""
 _THREADS = ("PyInterpreterState_Get", "PyInterpreterState_ThreadHead", "PyThreadState_Next")
 _UNSEEN = (("__exit__", "BEFORE_WITH"), ("__build_class__", "LOAD_BUILD_CLASS"))
 _ATTRIBUTES = (
@@ -67,7 +71,7 @@ _SHORTCUTS = (isinstance, len, list.append)
 
 CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 4
 """Among the fields: where the number of changes stands."""
-N_FIELDS = CURRENT + 10
+N_FIELDS = CURRENT + 12
 
 
 def _word(address: int) -> int:
@@ -139,6 +143,8 @@ def are_possible() -> bool:
     """As far as can be told without changing anything."""
     known = [name for _, name in _UNSEEN] + [name for name, _ in (*_ATTRIBUTES, *_VALUES)]
     needed = (*_FUNCTIONS, _GLOBALS, *_THREADS)
+    if sys.version_info[:2] in _PLACES:
+        needed += (_SET_VECTORCALL,)
     return (
         sys.version_info[:2] in (_HOOKED, *_PLACES)
         and sys.version_info.releaselevel == "final"
@@ -147,6 +153,7 @@ def are_possible() -> bool:
         and _word(id(BuiltinFunctionType) + _VECTORCALL_OFFSET) == _VECTORCALL
         and _has_words(_sample.__code__)
         and _has_words(_change.__code__)
+        and _word(id(_change) + _CODE) == id(_change.__code__)
         and _can_restore_pairs()
         and all(_runs_as_compiled(each.__code__) for each in (_sample, _word, _table))
     )
@@ -206,7 +213,12 @@ def fields(tool: Any) -> List[Any]:
         where[0] = _state("PyInterpreterState_Get") + places.in_interpreter
         in_thread = _NOWHERE if places.in_thread is None else places.in_thread
         where[1:] = [in_thread, places.step, places.in_code]
-    return [*calls, *where, _address(_GLOBALS), id(_NAME), *map(_address, _THREADS), _LINE]
+    others: List[Any] = [_address(_GLOBALS), id(_NAME), *map(_address, _THREADS), _LINE]
+    vectorcall: List[Any] = [None] * 2
+    if places is not None:
+        at = id(_change) + _word(id(FunctionType) + _VECTORCALL_OFFSET)
+        vectorcall = [_address(_SET_VECTORCALL), _word(at)]
+    return [*calls, *where, *others, *vectorcall]
 
 
 def _found(tool: int) -> Optional[_Places]:

@@ -7,7 +7,7 @@ them is noted; functions in Python are noted where they begin.
 """
 
 import sys
-from types import BuiltinFunctionType, CodeType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Dict, Optional
 
 from .names import BoundMethod, Method, Names, as_bytes
@@ -57,8 +57,9 @@ class Monitor:
         ):
             _monitoring.register_callback(tool, event, callback)
 
-    def arm(self, code: Optional[CodeType]) -> None:
-        """Waits for a call of ``code``; for none, if there is no telling."""
+    def arm(self, function: Optional[FunctionType]) -> None:
+        """Waits for a call of ``function``; for none, if there is no telling."""
+        code = None if function is None else function.__code__
         self._noted = {}
         self._target, self._depth = code, 0
         self._is_open = code is None

@@ -10,7 +10,7 @@ if one is not as expected, there is no native means, and another one is taken.
 import os
 import sys
 import threading
-from types import BuiltinFunctionType, CodeType, FrameType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType
 from typing import Any, List, Optional, Tuple
 
 from . import hook, marks, monitor
@@ -182,8 +182,9 @@ class NativeProfile:
         self._library = library
         self.message = library.message
 
-    def arm(self, code: Optional[CodeType]) -> None:
-        """Waits for a call of ``code``; for none, if there is no telling."""
+    def arm(self, function: Optional[FunctionType]) -> None:
+        """Waits for a call of ``function``; for none, if there is no telling."""
+        code = None if function is None else function.__code__
         self._library.arm(code)
         if _getprofile() is None:
             threading.setprofile(self._in_thread)
@@ -214,15 +215,16 @@ class NativeHook:
         self._is_used = False
         self.message = prepared.mark_calls(library)
 
-    def arm(self, code: Optional[CodeType]) -> None:
-        """Waits for a call of ``code``; for none, if there is no telling."""
+    def arm(self, function: Optional[FunctionType]) -> None:
+        """Waits for a call of ``function``; for none, if there is no telling."""
+        code = None if function is None else function.__code__
         if _getprofile() is None and _gettrace() is None:
             self._library.arm(code)
             if self._library.hook():
                 self._is_used = True
                 threading.setprofile(self._in_thread)
                 return
-        self._otherwise.arm(code)
+        self._otherwise.arm(function)
 
     def disarm(self) -> None:
         """Stops."""
@@ -272,8 +274,9 @@ class NativeMonitor:
         everywhere = events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
         _monitoring.set_events(tool, everywhere)
 
-    def arm(self, code: Optional[CodeType]) -> None:
-        """Waits for a call of ``code``; for none, if there is no telling."""
+    def arm(self, function: Optional[FunctionType]) -> None:
+        """Waits for a call of ``function``; for none, if there is no telling."""
+        code = None if function is None else function.__code__
         self._n_tests += 1
         if self._n_tests > _N_TESTS_HEARD and self._is_alone:
             self._library.arm(code, True)
@@ -290,23 +293,20 @@ class NativeMarks:
     ends_by_itself = True
 
     def __init__(self, library: _Library, tool: int, prepared: "_Prepared") -> None:
-        self.arm, self.message = library.arm, prepared.mark_calls(library)
+        self.arm, self.message = library.callback("tracer_mark_arm"), prepared.mark_calls(library)
+        self.disarm = library.callback("tracer_mark_close")
         events = _monitoring.events
         begins = library.callback("tracer_mark_start")
-        ends = library.callback("tracer_mark_return")
         for event, callback in (
             (events.PY_START, begins),
             (events.PY_RESUME, begins),
             (events.PY_THROW, library.callback("tracer_mark_throw")),
-            (events.PY_RETURN, ends),
-            (events.PY_UNWIND, ends),
+            (events.PY_RETURN, library.callback("tracer_mark_return")),
         ):
             _monitoring.register_callback(tool, event, callback)
-        everywhere = events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
-        _monitoring.set_events(tool, everywhere)
-
-    def disarm(self) -> None:
-        """Stops when the message is made, or by itself."""
+        # Not what exceptions leave, of which there may be thousands: for a test that is known by
+        # the way in which it is called.
+        _monitoring.set_events(tool, events.PY_START | events.PY_RESUME | events.PY_THROW)
 
 
 class _Prepared:

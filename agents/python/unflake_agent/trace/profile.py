@@ -5,7 +5,7 @@ Below 3.12 the profiler belongs to a thread; ``threading`` gives it to those it 
 
 import sys
 import threading
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Dict, Optional
 
 from .names import Names, as_bytes
@@ -26,8 +26,9 @@ class Profile:
         self._opener: Optional[FrameType] = None
         self._is_open = False
 
-    def arm(self, code: Optional[CodeType]) -> None:
-        """Waits for a call of ``code``; for none, if there is no telling."""
+    def arm(self, function: Optional[FunctionType]) -> None:
+        """Waits for a call of ``function``; for none, if there is no telling."""
+        code = None if function is None else function.__code__
         self._noted = {}
         self._target, self._opener = code, None
         self._is_open = code is None
