@@ -7,9 +7,9 @@
 //! for the runner there is nothing. Which code objects there are is told by `sys.monitoring`, when
 //! they run; and what runs a few times only is told each time, and leaves no marks.
 //!
-//! That a test begins and returns is told, too. That an exception leaves it would be told only
-//! with all that exceptions leave, and there may be thousands: so the test is called through a
-//! function of ours, which sees it end in either way.
+//! A test is called through a function of ours, which sees it begin and end. That it returns is
+//! told as well, for what its variables held is given up after that; that an exception leaves it
+//! would be told only with all that exceptions leave, and there may be thousands.
 //!
 //! The numbers we use are far above the interpreter's own, so that no code is up to date by chance.
 //! If somebody changes what is monitored in a test, it stays at the number that follows; what runs
@@ -48,7 +48,8 @@ pub struct Api {
 
 type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
 
-/// Where in a function its code stands; the agent has looked.
+/// Where in a function its globals and its code stand; the agent has looked.
+const GLOBALS: usize = 16;
 const CODE: usize = 48;
 
 /// The first of our numbers, in steps of one.
@@ -85,7 +86,7 @@ impl Code {
 
 pub struct Marks {
     by_address: Map,
-    /// Code of tests, whose begin and return are told.
+    /// Code of tests, whose return is told.
     tests: Map,
     codes: Row<Code>,
     /// Addresses and places of those that are looked at when a test is over: they leave marks.
@@ -227,20 +228,15 @@ pub unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> O
         let code = *args;
         let at = learn(code, running);
         let state = state();
-        if code as usize == state.target {
+        if code as usize == state.target && state.depth == 0 {
+            // By another function of the same code.
             state.enter(code as usize);
-            if state.depth == 1 {
-                open();
-            }
+            open();
         }
         if state.marks.is_open {
             mark_at(at);
         }
-        // A test is told each time, also if another calls it.
-        if state.marks.tests.get(code as usize).is_none() && state.marks.count(at) {
-            return state.api.disable;
-        }
-        state.api.none
+        if state.marks.count(at) { state.api.disable } else { state.api.none }
     }
 }
 
@@ -289,16 +285,25 @@ unsafe extern "C" fn on_call(
         let (Some(set), Some(call)) = (api.marks.set_vectorcall, api.marks.vectorcall) else {
             return null_mut();
         };
-        set(function, call);
-        let is_test = state().marks.function == function;
-        if !is_test {
+        if state().marks.function != function {
+            set(function, call);
             return call(function, args, n, named);
         }
-        state().marks.function = null_mut();
         let test = state().test;
+        state().enter(state().target);
+        if state().depth == 1 {
+            open();
+            mark(state().target as Object, word(function, GLOBALS) as Object);
+        }
         let made = call(function, args, n, named);
-        if state().test == test && state().marks.is_open {
-            // It has not returned: an exception has left it.
+        if state().test != test {
+            return made;
+        }
+        state().depth = state().depth.saturating_sub(1);
+        if state().depth == 0 {
+            state().marks.function = null_mut();
+            set(function, call);
+            // If it has not returned, an exception has left it.
             aside(api, || end());
         }
         made
@@ -331,15 +336,16 @@ unsafe fn end() {
 pub unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
-        state().leave(*args as usize);
-        if state().marks.is_open && !state().is_open {
+        // Of calls of itself, the outermost.
+        if *args as usize == state().target && state().depth == 1 {
+            state().is_open = false;
             close();
         }
         state().api.none
     }
 }
 
-/// Has the interpreter tell when this code begins and returns.
+/// Has the interpreter tell when this code returns.
 ///
 /// # Safety
 ///
@@ -354,17 +360,11 @@ pub unsafe fn listen(code: Object) {
         if marks.tests.get(code as usize).is_some() {
             return;
         }
-        let known = marks.by_address.get(code as usize).filter(|at| *at != GONE);
-        let is_untold = known.is_some_and(|at| marks.codes.get(at).is_looked_at());
         marks.tests.insert(code as usize, 0);
         (api.hold)(code);
-        let null = null_mut::<core::ffi::c_void>;
+        let null = null_mut::<core::ffi::c_void>();
         aside(api, || {
-            (api.release)((api.call)(api.set_events, api.tool, code, api.target_events, null()));
-            if is_untold {
-                // That it begins is told no more.
-                (api.release)((api.call)(api.restart, null()));
-            }
+            (api.release)((api.call)(api.set_events, api.tool, code, api.target_events, null));
         });
     }
 }
@@ -429,6 +429,7 @@ pub unsafe fn close() {
     // SAFETY: the caller's promise; no reference is kept while Python is asked.
     unsafe {
         let state = state();
+        state.marks.function = null_mut();
         if !state.marks.is_open {
             return;
         }

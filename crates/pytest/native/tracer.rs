@@ -115,8 +115,6 @@ pub struct Api {
     no_events: Object,
     call_events: Object,
     target_events: Object,
-    /// `sys.monitoring.restart_events`
-    restart: Object,
     /// The definition that the `__new__` of all types in C share.
     new: usize,
     /// Which pointers lead from a frame to its code.

@@ -40,6 +40,8 @@ _N_TESTS_HEARD = 10
 
 _RUNNERS = {"_pytest", "pluggy", "unflake_agent"}
 
+_N_TOLD = 6
+"""So many things the library must know of ``sys.monitoring``."""
 _N_TOOLS = 6
 """As many as ``sys.monitoring`` has."""
 
@@ -57,7 +59,6 @@ class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
             "set_profile call as_long release fetch restore this_thread enter_tracing "
             "leave_tracing hold bytes utf8 told is_runner bound bound_method descriptor none "
             "get_profile get_trace disable set_events tool no_events call_events target_events "
-            "restart "
             "new to_code to_code_then get_hook set_hook interpreter default"
         ).split()
         + [f"mark_{number}" for number in range(marks.N_FIELDS)]
@@ -341,7 +342,7 @@ def prepare() -> None:
     if _prepared or path is None or not marks.are_possible():
         return
     try:
-        library = _Library(path, Names(), (0, 0), [None] * 7, marks.fields(None))
+        library = _Library(path, Names(), (0, 0), [None] * _N_TOLD, marks.fields(None))
     except (OSError, AttributeError):
         return
     shortcuts, functions = marks.shortcuts(), Functions()
@@ -364,7 +365,7 @@ def _tool(may_mark: bool) -> Optional[List[Any]]:
     of_test = events.PY_RETURN if may_mark else events.CALL | events.PY_RETURN
     masks = [0, events.CALL, of_test]
     set_local = _monitoring.set_local_events
-    return [_monitoring.DISABLE, set_local, tool, *masks, _monitoring.restart_events]
+    return [_monitoring.DISABLE, set_local, tool, *masks]
 
 
 def begin(names: Names) -> Any:
@@ -383,7 +384,7 @@ def _begin(names: Names, prepared: Optional[_Prepared]) -> Any:
         return None
     is_profile = _monitoring is None
     way = _to_code() if is_profile else (0, 0)
-    tool: Optional[List[Any]] = [None] * 7 if is_profile else _tool(prepared is not None)
+    tool: Optional[List[Any]] = [None] * _N_TOLD if is_profile else _tool(prepared is not None)
     if way is None or tool is None:
         return None
     marking = marks.fields(tool[2]) if prepared else [None] * marks.N_FIELDS
