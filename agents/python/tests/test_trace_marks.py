@@ -229,6 +229,51 @@ class Marks(TraceCase):
                     found["test_after"], {"test_a:helper", "test_a:test_after", "posix:getppid"}
                 )
 
+    @unittest.skipUnless(hasattr(sys, "monitoring"), "there is nothing to monitor with")
+    def test_code_of_which_another_tool_is_told_is_told_as_before(self):
+        self.write(
+            test_a="""
+            import os, sys
+            M, TOOL = sys.monitoring, 2
+            def helper(): os.getppid()
+            def other(): os.getpgrp()
+            def steps():
+                while True: yield
+            STEPS = steps()
+            def use():
+                for _ in range(20): helper(), other(), next(STEPS)
+            def test_often(): use()
+            def test_tool():
+                helper()
+                M.use_tool_id(TOOL, "mine")
+                M.register_callback(TOOL, M.events.PY_START, lambda code, at: None)
+                M.set_local_events(TOOL, helper.__code__, M.events.PY_START)
+            def test_on(): helper()
+            def test_both(): helper(), other()
+            def test_steps(): next(STEPS)
+            def test_traced():
+                sys.settrace(lambda *_: None)
+                other()
+                sys.settrace(None)
+            def test_off():
+                M.set_local_events(TOOL, helper.__code__, 0)
+                M.free_tool_id(TOOL)
+            def test_again(): use()
+            def test_none(): pass
+            """
+        )
+        helper, other = {"test_a:helper"}, {"test_a:other"}
+        steps = {"test_a:steps"}
+        expected = {"tool": helper, "on": helper, "both": helper | other, "steps": steps}
+        expected.update(traced=other, again=helper | other | steps, none=set())
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                self.assertEqual(self.engine().whole(trace=means).outcomes, ["passed"] * 9)
+                for test, told in expected.items():
+                    seen = found["test_" + test] & (helper | other | steps)
+                    self.assertEqual(seen, told, test)
+
     @unittest.skipUnless((3, 12) <= sys.version_info < (3, 13), "it is 3.12 that loses them")
     def test_instructions_that_are_run_as_one_stay_so(self):
         self.write(

@@ -148,7 +148,7 @@ pub struct Api {
     /// The one that says that the next has more to its number.
     extends: usize,
     /// Where in a code its instructions stand, as they are run now.
-    running: usize,
+    pub running: usize,
     /// By instruction, as it is run: what it was compiled as (0 if that is not known), and how many
     /// places behind it are for what the interpreter notes.
     compiled: *const [u8; 2],

@@ -7,6 +7,11 @@
 //! for the runner there is nothing. Which code objects there are is told by `sys.monitoring`, when
 //! they run; and what runs a few times only is told each time, and leaves no marks.
 //!
+//! On 3.13 there is a cheaper mark, where nobody else monitors anything: the instruction with which
+//! a function begins becomes another one when it is run, which does not look at anything but that
+//! number. So it is made what it was when a test begins, and looked at when it is over; and the
+//! number stays.
+//!
 //! A test is called through a function of ours, which sees it begin and end. That it returns is
 //! told as well, for what its variables held is given up after that; that an exception leaves it
 //! would be told only with all that exceptions leave, and there may be thousands.
@@ -44,6 +49,10 @@ pub struct Api {
     /// Sets how a function is called; how it is by itself.
     set_vectorcall: Option<unsafe extern "C" fn(Object, Vectorcall)>,
     vectorcall: Option<Vectorcall>,
+    /// The instruction with which code begins or goes on, and what it becomes when it is run; 0 if
+    /// nothing.
+    resume: usize,
+    resumed: usize,
 }
 
 type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
@@ -91,6 +100,9 @@ pub struct Marks {
     codes: Row<Code>,
     /// Addresses and places of those that are looked at when a test is over: they leave marks.
     looked_at: Row<(usize, usize)>,
+    /// The same for instructions, where these leave marks.
+    instructions: Row<(*mut u8, usize)>,
+    by_instruction: Map,
     /// Of those of which it is told that they begin.
     told: Row<(usize, usize)>,
     marked: Row<u32>,
@@ -98,6 +110,8 @@ pub struct Marks {
     number: usize,
     /// The one that there was before it.
     outside: usize,
+    /// The one that there was before the first test; 0 before that.
+    first: usize,
     is_open: bool,
     /// The function whose call is the test, until it is called.
     function: Object,
@@ -110,10 +124,13 @@ impl Marks {
             tests: Map::new(),
             codes: Row::new(),
             looked_at: Row::new(),
+            instructions: Row::new(),
+            by_instruction: Map::new(),
             told: Row::new(),
             marked: Row::new(),
             number: 0,
             outside: 0,
+            first: 0,
             is_open: false,
             function: null_mut(),
         }
@@ -131,6 +148,17 @@ impl Marks {
             }
         }
         code.is_looked_at()
+    }
+
+    /// It is told no more that a code begins or goes on with this instruction.
+    fn look_at(&mut self, instruction: *mut u8, at: usize) {
+        let known = self.by_instruction.get(instruction as usize);
+        match known {
+            Some(GONE) => self.by_instruction.replace(instruction as usize, at),
+            Some(_) => return,
+            None => self.by_instruction.insert(instruction as usize, at),
+        }
+        self.instructions.push((instruction, at));
     }
 }
 
@@ -236,7 +264,15 @@ pub unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> O
         if state.marks.is_open {
             mark_at(at);
         }
-        if state.marks.count(at) { state.api.disable } else { state.api.none }
+        if !state.marks.count(at) {
+            return state.api.none;
+        }
+        if state.api.marks.resumed != 0 {
+            let offset = (state.api.as_long)(*args.add(1)).cast_unsigned();
+            let instruction = code.byte_add(state.api.calls.running + offset);
+            state.marks.look_at(instruction.cast(), at);
+        }
+        state.api.disable
     }
 }
 
@@ -387,11 +423,48 @@ pub unsafe fn open() {
         }
         let marks = &mut state.marks;
         marks.outside = *api.current;
-        let last = marks.number.max(marks.outside).max(FIRST * api.step);
-        marks.number = last + api.step;
-        set(&api, marks.number);
+        if marks.first == 0 {
+            marks.first = marks.outside;
+        }
+        if has_instructions(&api, marks) && clear(&api, marks) {
+            marks.number = marks.outside + api.step;
+        } else {
+            let last = marks.number.max(marks.outside).max(FIRST * api.step);
+            marks.number = last + api.step;
+            set(&api, marks.number);
+        }
         start();
     }
+}
+
+/// Whether instructions leave marks: not any more when somebody has changed what is monitored, who
+/// may be told of code what we are not.
+fn has_instructions(api: &Api, marks: &Marks) -> bool {
+    api.resumed != 0 && marks.first == marks.outside
+}
+
+/// Takes the marks of all instructions away; false if one of them cannot leave any.
+///
+/// # Safety
+///
+/// As above.
+unsafe fn clear(api: &Api, marks: &mut Marks) -> bool {
+    // SAFETY: as above; the code is held.
+    unsafe {
+        let [resume, resumed] = [api.resume as u8, api.resumed as u8];
+        for &(instruction, _) in marks.instructions.all() {
+            if *instruction == resume {
+                continue;
+            }
+            if *instruction != resumed {
+                // Somebody is told of this code only.
+                marks.first = GONE;
+                return false;
+            }
+            *instruction = resume;
+        }
+    }
+    true
 }
 
 /// # Safety
@@ -457,7 +530,19 @@ unsafe fn find() {
     unsafe {
         let state = state();
         let (api, marks) = (state.api, &mut state.marks);
-        let is_unchanged = *api.marks.current == marks.number;
+        let is_ours = !has_instructions(&api.marks, marks);
+        if !is_ours {
+            let resume = api.marks.resume as u8;
+            for &(instruction, at) in marks.instructions.all() {
+                if *instruction != resume {
+                    mark_at(at);
+                }
+            }
+            if *api.marks.current == marks.outside {
+                return;
+            }
+        }
+        let is_unchanged = is_ours && *api.marks.current == marks.number;
         if is_unchanged {
             set(&api.marks, marks.outside);
         }
@@ -490,6 +575,14 @@ unsafe fn let_go() {
         let mut gone = Row::new();
         let codes = &marks.codes;
         marks.told.keep(|(_, at)| !codes.get(at).is_looked_at());
+        let by_instruction = &mut marks.by_instruction;
+        marks.instructions.keep(|(instruction, at)| {
+            let is_kept = word(codes.get(at).address, REFERENCES) != 1;
+            if !is_kept {
+                by_instruction.replace(instruction as usize, GONE);
+            }
+            is_kept
+        });
         for each in [&mut marks.told, &mut marks.looked_at] {
             each.keep(|(address, at)| {
                 let is_kept = word(address as Object, REFERENCES) != 1;

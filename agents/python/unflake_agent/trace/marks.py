@@ -10,6 +10,7 @@ import dis
 import opcode
 import struct
 import sys
+import sysconfig
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Dict, List, NamedTuple, Optional
 
@@ -45,6 +46,7 @@ _VECTORCALL_OFFSET, _VECTORCALL = 56, 48
 _CODE = 48
 """Where in a function its code stands."""
 _LONGEST = 1 << 20
+_N_TOOLS = 6
 
 _FUNCTIONS = (
     "PyList_GetItem",
@@ -71,7 +73,7 @@ _SHORTCUTS = (isinstance, len, list.append)
 
 CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 4
 """Among the fields: where the number of changes stands."""
-N_FIELDS = CURRENT + 12
+N_FIELDS = CURRENT + 14
 
 
 def _word(address: int) -> int:
@@ -114,6 +116,7 @@ def _joined() -> bytes:
 
 _compiled: Any = (ctypes.c_char * (2 * _N_INSTRUCTIONS)).from_buffer(_table()) if _python else None
 _pairs: Any = ctypes.create_string_buffer(_joined()) if _python else None
+_RESUME = [_all.get(name, 0) for name in ("RESUME", "RESUME_CHECK")]
 _LOSES_PAIRS = (3, 12)
 """Where the interpreter makes two of such an instruction when something is told of its code."""
 
@@ -218,7 +221,8 @@ def fields(tool: Any) -> List[Any]:
     if places is not None:
         at = id(_change) + _word(id(FunctionType) + _VECTORCALL_OFFSET)
         vectorcall = [_address(_SET_VECTORCALL), _word(at)]
-    return [*calls, *where, *others, *vectorcall]
+    resume = [0, 0] if places is None or not _marks_instructions(tool) else _RESUME
+    return [*calls, *where, *others, *vectorcall, *resume]
 
 
 def _found(tool: int) -> Optional[_Places]:
@@ -243,3 +247,22 @@ def _found(tool: int) -> Optional[_Places]:
 
 def _change() -> None:
     """Run, so that it is brought up to date."""
+
+
+def _marks_instructions(tool: int) -> bool:
+    """Whether the instruction with which code begins is another one once it was run, and nobody
+    else monitors anything, or compiles what is run often."""
+    others = [each for each in range(_N_TOOLS) if each != tool and _monitoring.get_tool(each)]
+    if others or sys.getprofile() or sys.gettrace() or 0 in _RESUME or _may_compile():
+        return False
+    first = ctypes.c_uint8.from_address(id(_change.__code__) + _RUNNING[sys.version_info[:2]])
+    for _ in range(2):
+        first.value = _RESUME[0]
+        _change()
+        if first.value != _RESUME[1]:
+            return False
+    return True
+
+
+def _may_compile() -> bool:
+    return "experimental" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
