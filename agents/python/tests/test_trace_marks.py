@@ -157,6 +157,28 @@ class Marks(TraceCase):
                 self.assertEqual(found["test_method"], helper | method)
                 self.assertEqual(found["test_none"], {"test_a:test_none"})
 
+    def test_tests_that_a_test_runs_belong_to_it(self):
+        self.write(
+            inner="""
+            def test_inner(): helper()
+            def helper(): pass
+            """,
+            test_a="""
+            import os, pytest
+            def helper(): os.getppid()
+            def test_outer():
+                pytest.main(["-q", "-p", "no:cacheprovider", "inner.py"])
+                helper()
+            def test_none(): pass
+            """,
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                told = {"inner:test_inner", "inner:helper", "test_a:helper", "posix:getppid"}
+                self.assertLessEqual(told, found["test_outer"])
+                self.assertEqual(found["test_none"], {"test_a:test_none"})
+
     def test_code_is_told_however_often_it_has_run(self):
         self.write(
             test_a="""

@@ -119,7 +119,7 @@ const READ_AND_WRITE: c_int = 3;
 const FUNCTION: usize = 8;
 const VECTORCALL: usize = 48;
 /// Says that the place before the first argument may be written to.
-const OFFSET_FLAG: usize = 1 << 63;
+pub const OFFSET_FLAG: usize = 1 << 63;
 
 // Where in a tuple, and in bytes, what stands.
 const LENGTH: usize = 16;

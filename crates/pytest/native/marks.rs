@@ -23,9 +23,10 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::calls::OFFSET_FLAG;
 use super::names::{ask, number_of_code};
 use super::store::{Map, Row};
-use super::{NONE, NOWHERE, Object, aside, begin, calls, state, word};
+use super::{KIND, NONE, NOWHERE, Object, aside, begin, calls, state, word};
 
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
@@ -53,6 +54,7 @@ pub struct Api {
     /// nothing.
     resume: usize,
     resumed: usize,
+    attribute: Option<unsafe extern "C" fn(Object, Object) -> Object>,
 }
 
 type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
@@ -60,6 +62,11 @@ type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> 
 /// Where in a function its globals and its code stand; the agent has looked.
 const GLOBALS: usize = 16;
 const CODE: usize = 48;
+/// Where in a code it stands what kind it is of, and the kinds that can be suspended.
+const FLAGS: usize = 48;
+const SUSPENDS: u32 = 0x20 | 0x80 | 0x200;
+/// Where in a method its function stands.
+const FUNCTION: usize = 16;
 
 /// The first of our numbers, in steps of one.
 const FIRST: usize = 1 << 23;
@@ -115,6 +122,19 @@ pub struct Marks {
     is_open: bool,
     /// The function whose call is the test, until it is called.
     function: Object,
+    /// Who calls tests.
+    caller: Option<Caller>,
+}
+
+/// Somebody who calls what an attribute of his argument is.
+#[derive(Clone, Copy)]
+struct Caller {
+    name: Object,
+    /// Is asked with the argument, where it is not plain what will be called.
+    otherwise: Object,
+    /// The types of functions and methods.
+    function: Object,
+    method: Object,
 }
 
 impl Marks {
@@ -133,6 +153,7 @@ impl Marks {
             first: 0,
             is_open: false,
             function: null_mut(),
+            caller: None,
         }
     }
 
@@ -297,14 +318,113 @@ pub unsafe extern "C" fn arm(_: Object, args: *const Object, _: isize) -> Object
         if function == api.none {
             begin(function, false);
         } else {
-            begin(word(function, CODE) as Object, false);
-            state().marks.function = function;
-            if let Some(set) = api.marks.set_vectorcall {
-                set(function, on_call);
-            }
+            arm_function(function);
         }
         (api.hold)(api.none);
         api.none
+    }
+}
+
+/// # Safety
+///
+/// It is a function in Python; else see `state`.
+unsafe fn arm_function(function: Object) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        begin(word(function, CODE) as Object, false);
+        state().marks.function = function;
+        if let Some(set) = state().api.marks.set_vectorcall {
+            set(function, on_call);
+        }
+    }
+}
+
+/// From now on a call of `function` arms what an attribute of its argument is.
+///
+/// # Safety
+///
+/// See `state`; these are a function in Python, a string, something to call, and two types, which
+/// the agent holds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tracer_announce(
+    function: Object,
+    name: Object,
+    otherwise: Object,
+    of_functions: Object,
+    of_methods: Object,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let caller = Caller { name, otherwise, function: of_functions, method: of_methods };
+        state().marks.caller = Some(caller);
+        if let Some(set) = state().api.marks.set_vectorcall {
+            set(function, on_caller);
+        }
+    }
+}
+
+/// Who calls tests is called.
+unsafe extern "C" fn on_caller(
+    function: Object,
+    args: *const Object,
+    n: usize,
+    named: Object,
+) -> Object {
+    // SAFETY: the interpreter calls as it does any function, with its lock held.
+    unsafe {
+        let api = state().api;
+        let Some(call) = api.marks.vectorcall else { return null_mut() };
+        // A test may have tests called.
+        if !state().marks.is_open
+            && let (Some(caller), 1) = (state().marks.caller, n & !OFFSET_FLAG)
+            && !announce(caller, *args)
+        {
+            return null_mut();
+        }
+        call(function, args, n, named)
+    }
+}
+
+/// Arms what will be called; false if there is an exception, which whoever calls it would have met.
+///
+/// # Safety
+///
+/// See `state`; nothing of it is borrowed.
+unsafe fn announce(caller: Caller, argument: Object) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let api = state().api;
+        let Some(attribute) = api.marks.attribute else { return true };
+        let found = attribute(argument, caller.name);
+        if found.is_null() {
+            return false;
+        }
+        let mut is_well = true;
+        let is_method = word(found, KIND) as Object == caller.method;
+        let called = if is_method { word(found, FUNCTION) as Object } else { found };
+        if word(called, KIND) as Object == caller.function && !is_suspended(called) {
+            arm_function(called);
+        } else {
+            let null = null_mut::<core::ffi::c_void>();
+            let said = (api.call)(caller.otherwise, argument, null);
+            is_well = !said.is_null();
+            (api.release)(said);
+        }
+        (api.release)(found);
+        is_well
+    }
+}
+
+/// Whether the code of a function can be suspended, and what it calls is called later.
+///
+/// # Safety
+///
+/// It is a function in Python.
+unsafe fn is_suspended(function: Object) -> bool {
+    // SAFETY: the caller's promise; the agent has looked.
+    unsafe {
+        let code = word(function, CODE) as Object;
+        *code.byte_add(FLAGS).cast::<u32>() & SUSPENDS != 0
     }
 }
 

@@ -23,7 +23,7 @@ module             question it answers
 Each is a *means*: ``arm(function)`` begins to note what is called when that is, ``disarm`` stops,
 ``numbers`` are the functions noted in between; native code makes the whole ``message`` about them.
 One that ``ends_by_itself`` costs nothing any more when the code has returned, and need not be
-disarmed before that.
+disarmed before that. One that ``is_over_with_message`` need not be disarmed at all.
 
 Limits: C functions are seen when Python code calls them, not when C code does. Processes that a
 test starts are not seen. Below 3.12, threads are seen if ``threading`` starts them in the test. A
@@ -66,6 +66,11 @@ class Trace:
         self._has_run = False
         self.ends_by_itself: bool = self._means.ends_by_itself
         self._message = getattr(self._means, "message", self._written)
+        if getattr(self._means, "is_over_with_message", False):
+            # Nothing else is to be done after a test, and it is done after every one.
+            self.take = self._message  # type: ignore[method-assign]
+        self.announce: Any = getattr(self._means, "announce", None)
+        """Arms before each call of a function, if the means can do so by itself."""
 
     def arm(self, function: Any, otherwise: Any = None) -> bool:
         """The next call of ``function`` is the test; or of ``otherwise``, if it can be suspended.

@@ -7,7 +7,7 @@ before it, and by every name under which a class or a module has it.
 
 import sys
 from types import BuiltinFunctionType, ModuleType
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from .names import BoundMethod, ClassMethod, Method
 
@@ -27,7 +27,8 @@ class Functions:
 
     def __init__(self) -> None:
         self._modules: Dict[str, None] = {}
-        self._n_modules = 0
+        self.n_modules = 0
+        """As many there were when it looked last."""
 
     def look(self) -> Found:
         """All that there are now."""
@@ -37,10 +38,8 @@ class Functions:
         self._look_into(list(sys.modules), found)
         return found
 
-    def news(self) -> Optional[Found]:
-        """Those of modules that were imported since, and of the types in them, if there are any."""
-        if len(sys.modules) == self._n_modules:
-            return None
+    def news(self) -> Found:
+        """Those of modules that were imported since, and of the types in them."""
         found: Found = [], []
         names = [name for name in list(sys.modules) if name not in self._modules]
         self._look_into(names, found)
@@ -48,7 +47,7 @@ class Functions:
 
     def _look_into(self, names: List[str], found: Found) -> None:
         self._modules.update(dict.fromkeys(names))
-        self._n_modules = len(sys.modules)
+        self.n_modules = len(sys.modules)
         for name in names:
             module = sys.modules.get(name)
             # By type: a proxy says that it is what it stands for.

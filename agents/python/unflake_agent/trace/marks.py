@@ -43,8 +43,8 @@ _RUNNING = {(3, 11): 184, (3, 12): 192, (3, 13): 200}
 _SIZE, _VARIABLES, _FILE, _QUALNAME = 16, 96, 112, 128
 _LINE = 72 if sys.version_info < (3, 12) else 68
 _VECTORCALL_OFFSET, _VECTORCALL = 56, 48
-_CODE = 48
-"""Where in a function its code stands."""
+_NAMESPACE, _CODE, _FLAGS = 16, 48, 48
+"""Where in a function its globals and its code stand, and in code what kind it is of."""
 _LONGEST = 1 << 20
 _N_TOOLS = 6
 
@@ -55,6 +55,7 @@ _FUNCTIONS = (
     "_PyObject_MakeTpCall",
 )
 _GLOBALS = "PyEval_GetGlobals"
+_ATTRIBUTE = "PyObject_GetAttr"
 _SET_VECTORCALL = "PyFunction_SetVectorcall"
 """From 3.12 on, where a test is called through a function of the library's."""
 _THREADS = ("PyInterpreterState_Get", "PyInterpreterState_ThreadHead", "PyThreadState_Next")
@@ -73,7 +74,7 @@ _SHORTCUTS = (isinstance, len, list.append)
 
 CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 4
 """Among the fields: where the number of changes stands."""
-N_FIELDS = CURRENT + 14
+N_FIELDS = CURRENT + 15
 
 
 def _word(address: int) -> int:
@@ -145,7 +146,7 @@ def _state(name: str) -> int:
 def are_possible() -> bool:
     """As far as can be told without changing anything."""
     known = [name for _, name in _UNSEEN] + [name for name, _ in (*_ATTRIBUTES, *_VALUES)]
-    needed = (*_FUNCTIONS, _GLOBALS, *_THREADS)
+    needed = (*_FUNCTIONS, _GLOBALS, _ATTRIBUTE, *_THREADS)
     if sys.version_info[:2] in _PLACES:
         needed += (_SET_VECTORCALL,)
     return (
@@ -157,6 +158,9 @@ def are_possible() -> bool:
         and _has_words(_sample.__code__)
         and _has_words(_change.__code__)
         and _word(id(_change) + _CODE) == id(_change.__code__)
+        and _word(id(_change) + _NAMESPACE) == id(_change.__globals__)
+        and ctypes.c_int.from_address(id(_change.__code__) + _FLAGS).value
+        == _change.__code__.co_flags
         and _can_restore_pairs()
         and all(_runs_as_compiled(each.__code__) for each in (_sample, _word, _table))
     )
@@ -222,7 +226,7 @@ def fields(tool: Any) -> List[Any]:
         at = id(_change) + _word(id(FunctionType) + _VECTORCALL_OFFSET)
         vectorcall = [_address(_SET_VECTORCALL), _word(at)]
     resume = [0, 0] if places is None or not _marks_instructions(tool) else _RESUME
-    return [*calls, *where, *others, *vectorcall, *resume]
+    return [*calls, *where, *others, *vectorcall, *resume, _address(_ATTRIBUTE)]
 
 
 def _found(tool: int) -> Optional[_Places]:

@@ -10,7 +10,7 @@ if one is not as expected, there is no native means, and another one is taken.
 import os
 import sys
 import threading
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, List, Optional, Tuple
 
 from . import hook, marks, monitor
@@ -148,7 +148,8 @@ class _Library:
         self._api = _Api(*addresses, *map(id, told), new, *way, *hooking, *marking)
         library.tracer_enter.argtypes = [ctypes.c_size_t]
         library.tracer_learn.argtypes = [ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t]
-        for name in ("begin enter install remove unhook hook_thread mark_calls").split():
+        library.tracer_announce.argtypes = [ctypes.py_object] * 5
+        for name in ("begin enter install remove unhook hook_thread mark_calls announce").split():
             getattr(library, "tracer_" + name).restype = None
         library.tracer_begin(ctypes.byref(self._api))
         self.enter = library.tracer_enter
@@ -158,6 +159,7 @@ class _Library:
         self.unhook = library.tracer_unhook
         self.hook_thread = library.tracer_hook_thread
         self.mark_calls = library.tracer_mark_calls
+        self.announce = library.tracer_announce
         self.can_mark = bool(library.tracer_has_stubs())
         self.can_hook = hooking[0] is not None
         self._library = library
@@ -289,9 +291,9 @@ class NativeMonitor:
 
 
 class NativeMarks:
-    """Nothing is told of calls; what has run is read from marks when a test has returned."""
+    """Little is told of calls; what has run is read from marks when a test has returned."""
 
-    ends_by_itself = True
+    ends_by_itself = is_over_with_message = True
 
     def __init__(self, library: _Library, tool: int, prepared: "_Prepared") -> None:
         self.arm, self.message = library.callback("tracer_mark_arm"), prepared.mark_calls(library)
@@ -308,6 +310,14 @@ class NativeMarks:
         # Not what exceptions leave, of which there may be thousands: for a test that is known by
         # the way in which it is called.
         _monitoring.set_events(tool, events.PY_START | events.PY_RESUME | events.PY_THROW)
+        self._library = library
+        self._announced: Any = None
+
+    def announce(self, function: FunctionType, name: str, otherwise: Any) -> None:
+        """From now on a call of ``function`` arms the attribute of this name of its argument; or
+        calls ``otherwise`` with that, if the attribute is no plain function or method."""
+        self._announced = (function, sys.intern(name), otherwise, FunctionType, MethodType)
+        self._library.announce(*self._announced)
 
 
 class _Prepared:
@@ -321,13 +331,12 @@ class _Prepared:
         """From now on functions in C leave marks; gives what makes the message about a test."""
         marks.hide_shortcuts(self._shortcuts)
         library.mark_calls()
-        made, news = library.message, self._functions.news
+        made, functions = library.message, self._functions
 
         def message(position: int, attempt: int) -> bytes:
             about: bytes = made(position, attempt)
-            found = news()
-            if found is not None:
-                library.learn(*found)
+            if len(sys.modules) != functions.n_modules:
+                library.learn(*functions.news())
             return about
 
         return message
