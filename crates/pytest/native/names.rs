@@ -133,9 +133,7 @@ impl Names {
         message.extend(b",\"attempt\":");
         write_number(message, test[1]);
         message.extend(b",\"functions\":\"");
-        for &number in noted.all() {
-            message.extend(&hexadecimal(number));
-        }
+        message.extend_by(noted.all(), hexadecimal);
         message.extend(b"\",\"names\":[");
         if self.sent < self.written.len() {
             let news = Text { begin: self.sent, end: self.written.len() - 1 };

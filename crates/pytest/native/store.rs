@@ -65,6 +65,16 @@ impl<T: Copy> Row<T> {
         self.n += more.len();
     }
 
+    /// Pushes what is made of each of these.
+    pub fn extend_by<U: Copy, const N: usize>(&mut self, some: &[U], made: impl Fn(U) -> [T; N]) {
+        self.reserve(N * some.len());
+        for &each in some {
+            // SAFETY: there is room.
+            unsafe { self.values.add(self.n).cast::<[T; N]>().write(made(each)) };
+            self.n += N;
+        }
+    }
+
     /// Drops what was pushed after the first so many.
     pub fn shorten(&mut self, n: usize) {
         self.n = self.n.min(n);
