@@ -179,6 +179,56 @@ class Marks(TraceCase):
                 self.assertLessEqual(told, found["test_outer"])
                 self.assertEqual(found["test_none"], {"test_a:test_none"})
 
+    def test_what_the_variables_of_a_test_do_at_its_end_belongs_to_no_other(self):
+        self.write(
+            test_a="""
+            import os
+            class Closes:
+                def __del__(self): os.getppid()
+            def test_keeps(): kept = Closes()
+            def test_fails():
+                kept = Closes()
+                raise ValueError
+            def test_none(): pass
+            """
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                for test in ("test_keeps", "test_fails"):
+                    self.assertIn(f"test_a:{test}", found[test])
+                self.assertEqual(found["test_none"], {"test_a:test_none"})
+
+    @unittest.skipUnless(hasattr(sys, "monitoring"), "there is nothing to monitor with")
+    def test_a_tool_that_was_there_first_is_told_of_tests(self):
+        self.write(
+            conftest="""
+            import sys
+            M, TOOL = sys.monitoring, 2
+            SEEN = []
+            M.use_tool_id(TOOL, "mine")
+            M.register_callback(TOOL, M.events.PY_START, lambda code, at: SEEN.append(code))
+            M.set_events(TOOL, M.events.PY_START)
+            """,
+            test_a="""
+            import conftest
+            def helper(): pass
+            def test_a():
+                helper()
+                assert {test_a.__code__, helper.__code__} <= {*conftest.SEEN}
+            def test_b():
+                conftest.SEEN.clear()
+                test_a.__code__, helper()
+                assert [*conftest.SEEN] == [helper.__code__]
+            """,
+        )
+        for means in self.means:
+            found = self.names(means)
+            with self.subTest(means=means):
+                self.assertEqual(self.engine().whole(trace=means).outcomes, ["passed"] * 2)
+                for test, told in found.items():
+                    self.assertLessEqual({"test_a:helper", f"test_a:{test}"}, told)
+
     def test_code_is_told_however_often_it_has_run(self):
         self.write(
             test_a="""

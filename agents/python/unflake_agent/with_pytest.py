@@ -117,7 +117,8 @@ class PytestSuite(Suite):
         is_quick = len(impls) == 1 and trace.ends_by_itself
         if is_quick and trace.announce and type(impls[0].function) is FunctionType:
             # To stand in the hook costs each test as much as all else that is done before it.
-            trace.announce(impls[0].function, "obj", _Calls(trace).pytest_pyfunc_call)
+            otherwise = _Calls(trace).pytest_pyfunc_call
+            trace.announce(impls[0].function, pytest.Function, "_obj", otherwise)
         else:
             plugins.register(_Calls(trace) if is_quick else _CallsInside(trace))
         if any(_is_called_otherwise(item) for item in self._session.items):

@@ -420,8 +420,14 @@ impl Calls {
     ///
     /// # Safety
     ///
-    /// These are a code object that begins to run, and its globals.
-    pub unsafe fn mentions(&mut self, code: Object, globals: Object, api: &super::Api) -> [u32; 2] {
+    /// These are a code object that begins to run, whether that was told, and its globals.
+    pub unsafe fn mentions(
+        &mut self,
+        code: Object,
+        is_told: bool,
+        globals: Object,
+        api: &super::Api,
+    ) -> [u32; 2] {
         let begin = self.mentions.len() as u32;
         // SAFETY: the caller's promise; the bytes are ours until they are released.
         unsafe {
@@ -444,7 +450,7 @@ impl Calls {
                     self.mention_used(compiled, word(bytes, LENGTH) / 2, &used);
                     (api.release)(bytes);
                 }
-            } else if !api.calls.pairs.is_null() {
+            } else if is_told && !api.calls.pairs.is_null() {
                 self.restore_pairs(running, word(code, LENGTH), &*api.calls.pairs);
             }
         }
@@ -467,7 +473,7 @@ impl Calls {
     ///
     /// These are the instructions of a code, and what belongs to it.
     unsafe fn mention_used(&mut self, first: *const [u8; 2], n: usize, used: &Used<'_>) -> bool {
-        let (mut at, mut high) = (0, 0);
+        let (mut at, mut high, mut seen) = (0, 0, 0_u64);
         // SAFETY: the caller's promise; an instruction names what is there.
         unsafe {
             while at < n {
@@ -485,7 +491,12 @@ impl Calls {
                     Use::Extends => high = argument << 8,
                     Use::Attribute(shift) => self.mention(name(shift)),
                     Use::Global(shift) => {
-                        self.mention_global(used.globals, name(shift) as Object, used.api);
+                        // Most are used more than once.
+                        let bit = 1_u64.checked_shl((argument >> shift) as u32).unwrap_or(0);
+                        if seen & bit == 0 {
+                            seen |= bit;
+                            self.mention_global(used.globals, name(shift) as Object, used.api);
+                        }
                     }
                     Use::Unseen(0) => self.mention(used.api.calls.unseen[0][0]),
                     Use::Unseen(_) => self.mention(used.api.calls.unseen[1][0]),

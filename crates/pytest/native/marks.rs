@@ -12,9 +12,9 @@
 //! number. So it is made what it was when a test begins, and looked at when it is over; and the
 //! number stays.
 //!
-//! A test is called through a function of ours, which sees it begin and end. That it returns is
-//! told as well, for what its variables held is given up after that; that an exception leaves it
-//! would be told only with all that exceptions leave, and there may be thousands.
+//! A test is called through a function of ours, which sees it begin and end, so that nothing need
+//! be told of it: its code is said to be up to date meanwhile, unless somebody else monitors
+//! anything. What its variables do when they are given up belongs to it.
 //!
 //! The numbers we use are far above the interpreter's own, so that no code is up to date by chance.
 //! If somebody changes what is monitored in a test, it stays at the number that follows; what runs
@@ -55,6 +55,8 @@ pub struct Api {
     resume: usize,
     resumed: usize,
     attribute: Option<unsafe extern "C" fn(Object, Object) -> Object>,
+    /// Whether nobody else monitors, traces or profiles anything.
+    is_alone: usize,
 }
 
 type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
@@ -70,11 +72,12 @@ const FUNCTION: usize = 16;
 
 /// The first of our numbers, in steps of one.
 const FIRST: usize = 1 << 23;
-/// After so many tests it is looked which code nobody can run any more.
-const N_TESTS_KEPT: u32 = 32;
+/// When so many more codes are known, and twice as many as were kept, it is looked which of them
+/// nobody can run any more.
+const N_CODES_KEPT: usize = 1 << 10;
 /// So often it is told that a code begins, then it leaves marks. To be told costs as much as to
-/// look at a mark after some twenty tests, and most code of tests runs a few times in all.
-const N_TIMES_TOLD: u32 = 16;
+/// look at a mark after some dozen tests, and most code of tests runs a few times in all.
+const N_TIMES_TOLD: u32 = 4;
 /// The place of a code that is no more; another one may be where it was.
 const GONE: usize = usize::MAX;
 /// Where in an object it stands how many refer to it.
@@ -102,7 +105,7 @@ impl Code {
 
 pub struct Marks {
     by_address: Map,
-    /// Code of tests, whose return is told.
+    /// Code of tests that were called by another function than the one armed: its return is told.
     tests: Map,
     codes: Row<Code>,
     /// Addresses and places of those that are looked at when a test is over: they leave marks.
@@ -120,6 +123,8 @@ pub struct Marks {
     /// The one that there was before the first test; 0 before that.
     first: usize,
     is_open: bool,
+    /// With more codes than so many, it is looked which can be let go of.
+    n_codes_kept: usize,
     /// The function whose call is the test, until it is called.
     function: Object,
     /// Who calls tests.
@@ -135,6 +140,8 @@ struct Caller {
     /// The types of functions and methods.
     function: Object,
     method: Object,
+    /// The type of arguments that have the attribute.
+    argument: Object,
 }
 
 impl Marks {
@@ -152,6 +159,7 @@ impl Marks {
             outside: 0,
             first: 0,
             is_open: false,
+            n_codes_kept: N_CODES_KEPT,
             function: null_mut(),
             caller: None,
         }
@@ -183,12 +191,13 @@ impl Marks {
     }
 }
 
-/// Its place among the codes; of one that is not known yet, with the globals it runs with.
+/// Its place among the codes; of one that is not known yet, with the globals it runs with. Whether
+/// it was told that it runs matters to how it does.
 ///
 /// # Safety
 ///
 /// These are a code object and its globals.
-unsafe fn learn(code: Object, globals: impl FnOnce(&Api) -> Object) -> usize {
+unsafe fn learn(code: Object, is_told: bool, globals: impl FnOnce(&Api) -> Object) -> usize {
     // SAFETY: the caller's promise; the agent has looked.
     unsafe {
         let state = state();
@@ -205,7 +214,7 @@ unsafe fn learn(code: Object, globals: impl FnOnce(&Api) -> Object) -> usize {
             if !named.is_null() {
                 module = named;
             }
-            mentions = calls().mentions(code, globals, &api);
+            mentions = calls().mentions(code, is_told, globals, &api);
         }
         (api.hold)(module);
         (api.hold)(code);
@@ -235,7 +244,7 @@ fn running(api: &Api) -> Object {
 /// These are a code object and its globals.
 pub unsafe fn mark(code: Object, globals: Object) {
     // SAFETY: the caller's promise.
-    unsafe { mark_at(learn(code, |_| globals)) }
+    unsafe { mark_at(learn(code, false, |_| globals)) }
 }
 
 /// # Safety
@@ -275,13 +284,14 @@ pub unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> O
     // SAFETY: `sys.monitoring` calls with its lock held, and the code as the first argument.
     unsafe {
         let code = *args;
-        let at = learn(code, running);
-        let state = state();
-        if code as usize == state.target && state.depth == 0 {
+        let at = learn(code, true, running);
+        if code as usize == state().target && state().depth == 0 {
             // By another function of the same code.
-            state.enter(code as usize);
+            state().enter(code as usize);
+            listen(code);
             open();
         }
+        let state = state();
         if state.marks.is_open {
             mark_at(at);
         }
@@ -302,7 +312,7 @@ pub unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isize) -> O
     // SAFETY: as above.
     unsafe {
         let code = *args;
-        let at = learn(code, running);
+        let at = learn(code, true, running);
         if state().marks.is_open {
             mark_at(at);
         }
@@ -343,8 +353,8 @@ unsafe fn arm_function(function: Object) {
 ///
 /// # Safety
 ///
-/// See `state`; these are a function in Python, a string, something to call, and two types, which
-/// the agent holds.
+/// See `state`; these are a function in Python, a string, something to call, and three types,
+/// which the agent holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tracer_announce(
     function: Object,
@@ -352,10 +362,17 @@ pub unsafe extern "C" fn tracer_announce(
     otherwise: Object,
     of_functions: Object,
     of_methods: Object,
+    of_arguments: Object,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let caller = Caller { name, otherwise, function: of_functions, method: of_methods };
+        let caller = Caller {
+            name,
+            otherwise,
+            function: of_functions,
+            method: of_methods,
+            argument: of_arguments,
+        };
         state().marks.caller = Some(caller);
         if let Some(set) = state().api.marks.set_vectorcall {
             set(function, on_caller);
@@ -395,23 +412,24 @@ unsafe fn announce(caller: Caller, argument: Object) -> bool {
     unsafe {
         let api = state().api;
         let Some(attribute) = api.marks.attribute else { return true };
-        let found = attribute(argument, caller.name);
-        if found.is_null() {
-            return false;
+        let mut found = null_mut();
+        if word(argument, KIND) as Object == caller.argument {
+            found = aside(api, || attribute(argument, caller.name));
         }
-        let mut is_well = true;
-        let is_method = word(found, KIND) as Object == caller.method;
+        let is_method = !found.is_null() && word(found, KIND) as Object == caller.method;
         let called = if is_method { word(found, FUNCTION) as Object } else { found };
-        if word(called, KIND) as Object == caller.function && !is_suspended(called) {
+        if !called.is_null()
+            && word(called, KIND) as Object == caller.function
+            && !is_suspended(called)
+        {
             arm_function(called);
-        } else {
-            let null = null_mut::<core::ffi::c_void>();
-            let said = (api.call)(caller.otherwise, argument, null);
-            is_well = !said.is_null();
-            (api.release)(said);
+            (api.release)(found);
+            return true;
         }
         (api.release)(found);
-        is_well
+        let said = (api.call)(caller.otherwise, argument, null_mut::<core::ffi::c_void>());
+        (api.release)(said);
+        !said.is_null()
     }
 }
 
@@ -445,21 +463,47 @@ unsafe extern "C" fn on_call(
             set(function, call);
             return call(function, args, n, named);
         }
-        let test = state().test;
-        state().enter(state().target);
-        if state().depth == 1 {
-            open();
-            mark(state().target as Object, word(function, GLOBALS) as Object);
+        let (test, code) = (state().test, state().target as Object);
+        state().enter(code as usize);
+        if state().depth > 1 {
+            return leave(test, function, call(function, args, n, named));
+        }
+        open();
+        mark(code, word(function, GLOBALS) as Object);
+        // That it begins is known, and to be told of it costs more than most else.
+        let place = code.byte_add(api.marks.in_code).cast::<usize>();
+        let (before, now) = (*place, *api.marks.current);
+        let is_known = is_alone(&api.marks, &state().marks);
+        if is_known {
+            *place = now;
         }
         let made = call(function, args, n, named);
+        if is_known && *place == now {
+            // If it is called otherwise, that is to be told.
+            *place = before;
+        }
+        leave(test, function, made)
+    }
+}
+
+/// A call of the test is over; the test is if it was the first.
+///
+/// # Safety
+///
+/// See `state`; the function was called in this test.
+unsafe fn leave(test: u32, function: Object, made: Object) -> Object {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let api = state().api;
         if state().test != test {
             return made;
         }
         state().depth = state().depth.saturating_sub(1);
-        if state().depth == 0 {
+        if let (0, Some(set), Some(call)) =
+            (state().depth, api.marks.set_vectorcall, api.marks.vectorcall)
+        {
             state().marks.function = null_mut();
             set(function, call);
-            // If it has not returned, an exception has left it.
             aside(api, || end());
         }
         made
@@ -505,8 +549,8 @@ pub unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> 
 ///
 /// # Safety
 ///
-/// It is a code object.
-pub unsafe fn listen(code: Object) {
+/// It is a code object, and nothing of the state is borrowed.
+unsafe fn listen(code: Object) {
     // SAFETY: the caller's promise.
     unsafe {
         if state().api.marks.current.is_null() {
@@ -557,10 +601,15 @@ pub unsafe fn open() {
     }
 }
 
-/// Whether instructions leave marks: not any more when somebody has changed what is monitored, who
-/// may be told of code what we are not.
+/// Whether nobody else monitors anything: not any more when somebody has changed what is, who may
+/// be told of code what we are not.
+fn is_alone(api: &Api, marks: &Marks) -> bool {
+    api.is_alone != 0 && marks.first == marks.outside
+}
+
+/// Whether instructions leave marks.
 fn has_instructions(api: &Api, marks: &Marks) -> bool {
-    api.resumed != 0 && marks.first == marks.outside
+    api.resumed != 0 && is_alone(api, marks)
 }
 
 /// Takes the marks of all instructions away; false if one of them cannot leave any.
@@ -634,7 +683,9 @@ pub unsafe fn close() {
         }
         tell_codes(api);
         tell_calls(api, test);
-        if test.is_multiple_of(N_TESTS_KEPT) && !api.marks.current.is_null() {
+        if self::state().marks.codes.len() > self::state().marks.n_codes_kept
+            && !api.marks.current.is_null()
+        {
             let_go();
         }
     }
@@ -715,6 +766,8 @@ unsafe fn let_go() {
         for &(address, _) in gone.all() {
             marks.by_address.replace(address, GONE);
         }
+        let n_left = marks.told.len() + marks.looked_at.len();
+        marks.n_codes_kept = marks.codes.len() + n_left.max(N_CODES_KEPT);
         while let Some((address, at)) = gone.pop() {
             let module = state().marks.codes.get(at).module;
             (api.release)(module);

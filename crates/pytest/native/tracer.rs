@@ -556,9 +556,7 @@ unsafe fn begin(code: Object, may_pause: bool) {
         state.depth = 0;
         state.is_open = !is_known;
         state.may_pause = may_pause;
-        if is_known {
-            marks::listen(code);
-        } else {
+        if !is_known {
             marks::open();
         }
     }

@@ -7,6 +7,7 @@ change. If one thing is not as expected there are no marks, and the library is t
 """
 
 import dis
+import functools
 import opcode
 import struct
 import sys
@@ -74,7 +75,7 @@ _SHORTCUTS = (isinstance, len, list.append)
 
 CURRENT = len(_FUNCTIONS) + 2 * len(_UNSEEN + _ATTRIBUTES + _VALUES) + 4
 """Among the fields: where the number of changes stands."""
-N_FIELDS = CURRENT + 15
+N_FIELDS = CURRENT + 16
 
 
 def _word(address: int) -> int:
@@ -149,6 +150,9 @@ def are_possible() -> bool:
     needed = (*_FUNCTIONS, _GLOBALS, _ATTRIBUTE, *_THREADS)
     if sys.version_info[:2] in _PLACES:
         needed += (_SET_VECTORCALL,)
+    if 0 not in _RESUME:
+        # Takes time, and is known then when runs are forked.
+        _may_compile()
     return (
         sys.version_info[:2] in (_HOOKED, *_PLACES)
         and sys.version_info.releaselevel == "final"
@@ -225,8 +229,10 @@ def fields(tool: Any) -> List[Any]:
     if places is not None:
         at = id(_change) + _word(id(FunctionType) + _VECTORCALL_OFFSET)
         vectorcall = [_address(_SET_VECTORCALL), _word(at)]
-    resume = [0, 0] if places is None or not _marks_instructions(tool) else _RESUME
-    return [*calls, *where, *others, *vectorcall, *resume, _address(_ATTRIBUTE)]
+    is_alone = places is not None and _is_alone(tool)
+    resume = _RESUME if is_alone and _marks_instructions() else [0, 0]
+    attribute = _address(_ATTRIBUTE)
+    return [*calls, *where, *others, *vectorcall, *resume, attribute, int(is_alone)]
 
 
 def _found(tool: int) -> Optional[_Places]:
@@ -253,11 +259,16 @@ def _change() -> None:
     """Run, so that it is brought up to date."""
 
 
-def _marks_instructions(tool: int) -> bool:
-    """Whether the instruction with which code begins is another one once it was run, and nobody
-    else monitors anything, or compiles what is run often."""
+def _is_alone(tool: int) -> bool:
+    """Whether nobody else monitors, traces or profiles anything."""
     others = [each for each in range(_N_TOOLS) if each != tool and _monitoring.get_tool(each)]
-    if others or sys.getprofile() or sys.gettrace() or 0 in _RESUME or _may_compile():
+    return not others and sys.getprofile() is None and sys.gettrace() is None
+
+
+def _marks_instructions() -> bool:
+    """Whether the instruction with which code begins is another one once it was run, and nobody
+    compiles what is run often."""
+    if 0 in _RESUME or _may_compile():
         return False
     first = ctypes.c_uint8.from_address(id(_change.__code__) + _RUNNING[sys.version_info[:2]])
     for _ in range(2):
@@ -268,5 +279,6 @@ def _marks_instructions(tool: int) -> bool:
     return True
 
 
+@functools.lru_cache(maxsize=None)
 def _may_compile() -> bool:
     return "experimental" in (sysconfig.get_config_var("CONFIG_ARGS") or "")

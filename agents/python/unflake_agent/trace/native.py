@@ -148,7 +148,7 @@ class _Library:
         self._api = _Api(*addresses, *map(id, told), new, *way, *hooking, *marking)
         library.tracer_enter.argtypes = [ctypes.c_size_t]
         library.tracer_learn.argtypes = [ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t]
-        library.tracer_announce.argtypes = [ctypes.py_object] * 5
+        library.tracer_announce.argtypes = [ctypes.py_object] * 6
         for name in ("begin enter install remove unhook hook_thread mark_calls announce").split():
             getattr(library, "tracer_" + name).restype = None
         library.tracer_begin(ctypes.byref(self._api))
@@ -313,11 +313,13 @@ class NativeMarks:
         self._library = library
         self._announced: Any = None
 
-    def announce(self, function: FunctionType, name: str, otherwise: Any) -> None:
-        """From now on a call of ``function`` arms the attribute of this name of its argument; or
-        calls ``otherwise`` with that, if the attribute is no plain function or method."""
-        self._announced = (function, sys.intern(name), otherwise, FunctionType, MethodType)
-        self._library.announce(*self._announced)
+    def announce(self, function: FunctionType, kind: type, name: str, otherwise: Any) -> None:
+        """From now on a call of ``function`` arms the attribute of this name of its argument, if
+        that is of this type; or calls ``otherwise`` with the argument, if it is not, or if the
+        attribute is no plain function or method."""
+        held = (function, sys.intern(name), otherwise, FunctionType, MethodType, kind)
+        self._announced = held
+        self._library.announce(*held)
 
 
 class _Prepared:
