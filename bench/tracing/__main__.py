@@ -1,15 +1,16 @@
 """What tracing costs: passes untraced, traced, and by `sys.setprofile`, over the same real suites.
 
-    python3 bench/tracing [--suites attrs,click] [--repeat 3]
+    python3 bench/tracing [--suites attrs,click] [--repeat 3] [--processes 3]
     python3 bench/tracing --project FOLDER --python PROGRAM [--kinds untraced,traced] [-- OPTIONS]
 
 A pass is what the engine asks the agent for: all tests in their original order, in one process
-forked after collection. Passes of the three kinds are made in turn. Seconds are processor time of
-that process, all that a pass costs but collection, the best of all passes of a kind: others use the
-machine, too. The ratio is to the untraced pass, of the best ones; behind it is the median of the
-ratios of passes made one after the other, which is surer where the machine's speed changes. `of
-plain` is a traced pass over what plain pytest takes for the same tests, collection left out: the
-agent runs quick tests in less time than pytest.
+forked after collection. Passes of the three kinds are made in turns that are dealt. Seconds are
+processor time, all that a pass costs but collection: of each test, with what is done before and
+after it, the least of all passes of a kind, and so of what is done before the first; others use the
+machine, too. The ratio is to the untraced passes. Where in memory things lie is another for each
+process that collects, and changes the ratio by up to 0.03; so there are several, and told are the
+mean of their ratios, the least and the greatest. `of plain` is traced passes over what plain pytest
+takes for the same tests, collection left out: the agent runs quick tests in less time than pytest.
 
 The native library is built by `rustc`, as the build of unflake does; without it, a row says so.
 The first run fetches the suites and makes a Python environment for each under `target/bench`.
@@ -19,6 +20,7 @@ Times decide nothing: the exit code is 1 only if a suite could not be run.
 import argparse
 import os
 import pathlib
+import random
 import resource
 import statistics
 import subprocess
@@ -36,20 +38,21 @@ KINDS: Dict[str, Dict[str, Any]] = {
     "traced": {"trace": True},
     "setprofile": {"trace": "profile"},
 }
-CLOCK = pathlib.Path(__file__).resolve().parent / "clock"
+CLOCK = pathlib.Path(__file__).resolve().parent / "clock.py"
 MEMORY = "/dev/shm"
 NANO = 1e-9
 
 
 def main() -> int:
     args = parse_args()
-    print(f"{'suite':<24}{'Python':>8}{'tests':>7}{'untraced s':>12}{'traced':>15}"
-          f"{'setprofile':>15}{'of plain':>10}  functions of a test, by what",
+    print(f"{'suite':<24}{'Python':>8}{'tests':>7}{'untraced s':>12}{'traced':>20}"
+          f"{'setprofile':>20}{'of plain':>10}  functions of a test, by what",
           flush=True)  # fmt: skip
     failed = False
     for name, folder, python, options in watching.chosen(args):
         inner = [str(python), str(pathlib.Path(__file__)), "--inside", str(folder)]
-        inner += ["--repeat", str(args.repeat), "--kinds", args.kinds, "--name", name]
+        inner += ["--repeat", str(args.repeat), "--processes", str(args.processes)]
+        inner += ["--kinds", args.kinds, "--name", name]
         inner += ["--", *options]
         done = subprocess.run(inner, env={**watching.variables(folder), **in_memory()})
         failed = failed or done.returncode != 0
@@ -70,7 +73,8 @@ def parse_args() -> Any:
     parser.add_argument("--suites", help="some of " + names)
     parser.add_argument("--project", type=pathlib.Path, help="a project of yours instead")
     parser.add_argument("--python", default=sys.executable, help="the Python of that project")
-    parser.add_argument("--repeat", type=int, default=3, help="passes of each kind")
+    parser.add_argument("--repeat", type=int, default=3, help="passes of each kind by a process")
+    parser.add_argument("--processes", type=int, default=3, help="so many collect")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of passes")
     parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--name", help=argparse.SUPPRESS)
@@ -86,63 +90,72 @@ def inside(args: Any) -> int:
     engine.PATIENCE = 600
     with tempfile.TemporaryDirectory(prefix="unflake-tracing-") as place:
         means = "native code" if test_trace.build(place) else "Python"
-        engine.AGENT = os.path.join(place, "unflake_agent", "__main__.py")
+        agent = pathlib.Path(place) / "unflake_agent"
+        engine.AGENT = str(agent / "__main__.py")
+        with open(agent / "child.py", "a") as file:
+            file.write(CLOCK.read_text())
         clock = pathlib.Path(place) / "clock"
         clock.mkdir()
         sources = os.environ["UNFLAKE_BENCH_PATH"]
-        env = {
-            "PYTHONPATH": os.pathsep.join([str(CLOCK), sources]),
-            "UNFLAKE_BENCH_CLOCK": str(clock),
-        }
+        env = {"PYTHONPATH": sources, "UNFLAKE_BENCH_CLOCK": str(clock)}
         options = ["-p", "no:cacheprovider", *args.options]
-        with engine.Engine(str(args.inside), options, env=env) as agent:
-            is_ready = agent.said[0][0] == "collected"
-            kinds = args.kinds.split(",")
-            row = measured(agent, args.repeat, kinds, clock) if is_ready else None
-            n_tests = len(agent.ids) if row else 0
-    if row is not None:
-        command = [sys.executable, "-m", "pytest", "-q", *options]
-        env = {**os.environ, "PYTHONPATH": sources}
-        for _ in range(args.repeat):
-            for kind, more in (("plain", []), ("collecting", ["--collect-only"])):
-                row.setdefault(kind, []).append(used_by([*command, *more], args.inside, env))
-    if row is None:
+        rows = []
+        for _ in range(args.processes):
+            with engine.Engine(str(args.inside), options, env=env) as asked:
+                is_ready = asked.said[0][0] == "collected"
+                kinds = args.kinds.split(",")
+                rows.append(measured(asked, args.repeat, kinds, clock) if is_ready else None)
+                n_tests = len(asked.ids) if is_ready else 0
+    if None in rows:
         print(f"{args.name:<24} could not be run")
         return 1
-    untraced = min(row["untraced"])
-    ratio = {kind: ratios(row, kind) for kind in KINDS}
-    of_plain = min(row["traced"]) / (min(row["plain"]) - min(row["collecting"]))
+    command = [sys.executable, "-m", "pytest", "-q", *options]
+    env = {**os.environ, "PYTHONPATH": sources}
+    plain, collecting = (
+        min(used_by([*command, *more], args.inside, env) for _ in range(args.repeat))
+        for more in ([], ["--collect-only"])
+    )
+    untraced, traced = (min(least(row[kind]) for row in rows) for kind in ("untraced", "traced"))
+    ratio = {kind: ratios(rows, kind) for kind in KINDS}
     python = "{}.{}.{}".format(*sys.version_info)
     print(f"{args.name:<24}{python:>8}{n_tests:>7}{untraced:>12.2f}"
-          f"{ratio['traced']:>15}{ratio['setprofile']:>15}{of_plain:>10.2f}"
-          f"  {row['functions'][0]:.0f}, {means}", flush=True)  # fmt: skip
+          f"{ratio['traced']:>20}{ratio['setprofile']:>20}{traced / (plain - collecting):>10.2f}"
+          f"  {rows[0]['functions'][0]:.0f}, {means}", flush=True)  # fmt: skip
     return 0
 
 
-def ratios(row: Dict[str, List[float]], kind: str) -> str:
-    """Of the best passes, and the median of those made one after the other."""
-    if kind not in row:
+def ratios(rows: List[Any], kind: str) -> str:
+    """Of each process: the mean, the least and the greatest."""
+    if kind not in rows[0]:
         return ""
-    best = min(row[kind]) / min(row["untraced"])
-    median = statistics.median(one / base for one, base in zip(row[kind], row["untraced"]))
-    return f"{best:.3f} {median:.3f}"
+    found = [least(row[kind]) / least(row["untraced"]) for row in rows]
+    return f"{statistics.mean(found):.3f} {min(found):.3f}-{max(found):.3f}"
+
+
+def least(passes: List[List[int]]) -> float:
+    """Seconds that passes over the same tests take at least, test by test."""
+    return sum(map(min, zip(*passes))) * NANO
 
 
 def measured(
     agent: Any, repeat: int, kinds: List[str], clock: pathlib.Path
-) -> Optional[Dict[str, List[float]]]:
-    """Seconds by kind of pass; and, as `functions`, how many a test calls in the mean."""
-    row: Dict[str, List[float]] = {kind: [] for kind in kinds}
-    of_last_run(clock / str(agent.whole().forked["pid"]))
+) -> Optional[Dict[str, List[Any]]]:
+    """Times by kind of pass; and, as `functions`, how many a test calls in the mean."""
+    row: Dict[str, List[Any]] = {kind: [] for kind in kinds}
+    # What is done once for all traced runs slows down untraced ones, too: by as much for all.
+    warm = [agent.whole(**KINDS[kind]) for kind in kinds]
+    if not all(run.is_done for run in warm):
+        return None
+    for run in warm:
+        told = [len(each["functions"]) // 8 for each in run.all("traced")]
+        if told:
+            row["functions"] = [statistics.mean(told)]
+    (clock / str(run.forked["pid"])).unlink()
+    dealt = random.Random(0)
     for _ in range(repeat):
-        for kind in kinds:
+        for kind in dealt.sample(kinds, len(kinds)):
             run = agent.whole(**KINDS[kind])
-            if not run.is_done:
-                return None
             row[kind].append(of_last_run(clock / str(run.forked["pid"])))
-            if kind == "traced":
-                told = [len(each["functions"]) // 8 for each in run.all("traced")]
-                row["functions"] = [sum(told) / max(1, len(told))]
     return row
 
 
@@ -154,14 +167,12 @@ def used_by(command: List[str], folder: pathlib.Path, env: Dict[str, str]) -> fl
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def of_last_run(told: pathlib.Path) -> float:
-    """Processor time of the run that the guard of a cell has seen to its end since this was asked.
-
-    A process that waited for a run and got none tells of itself, too: of next to nothing.
-    """
-    longest = max(map(int, told.read_text().split()))
+def of_last_run(told: pathlib.Path) -> List[int]:
+    """Nanoseconds of the run that the guard of a cell has seen to its end since this was asked:
+    before its first test, and of each test."""
+    times = [int(each) for each in told.read_text().split()]
     told.unlink()
-    return longest * NANO
+    return times
 
 
 if __name__ == "__main__":
