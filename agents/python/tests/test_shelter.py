@@ -100,6 +100,9 @@ class TestTheRunner(ShelterCase):
         self.assertEqual(self.start().communicate(timeout=PATIENCE)[0], b"")
 
 
+N_TRIES = 20
+
+
 class TestAReport(ShelterCase):
     """With it, all is said."""
 
@@ -118,7 +121,7 @@ class TestAReport(ShelterCase):
             import atexit, time
 
             class Slow:
-                def __del__(self): time.sleep({10 * PATIENCE})
+                def __del__(self): time.sleep(1)
 
             slow = Slow()
             atexit.register(lambda: open({note!r}, "x").close())
@@ -126,8 +129,13 @@ class TestAReport(ShelterCase):
             def test_it(): pass
             """
         )
-        self.assertEqual(self.reported("test_end.py"), 124)
-        self.assertTrue(os.path.exists(note))
+        # Who looks too late, on a busy machine, waits after all.
+        for _ in range(N_TRIES):
+            status = self.reported("test_end.py")
+            os.remove(note)
+            if status == 124:
+                return
+        self.fail(f"ended with {status} {N_TRIES} times")
 
     def test_what_only_the_status_says_is_waited_for(self):
         self.write(project__test_broken="import nothing_of_that_name")
