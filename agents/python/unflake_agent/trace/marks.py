@@ -15,6 +15,8 @@ import sysconfig
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from . import monitor
+
 try:
     import ctypes
 
@@ -47,7 +49,6 @@ _VECTORCALL_OFFSET, _VECTORCALL = 56, 48
 _NAMESPACE, _CODE, _FLAGS = 16, 48, 48
 """Where in a function its globals and its code stand, and in code what kind it is of."""
 _LONGEST = 1 << 20
-_N_TOOLS = 6
 
 _FUNCTIONS = (
     "PyList_GetItem",
@@ -261,8 +262,8 @@ def _change() -> None:
 
 def _is_alone(tool: int) -> bool:
     """Whether nobody else monitors, traces or profiles anything."""
-    others = [each for each in range(_N_TOOLS) if each != tool and _monitoring.get_tool(each)]
-    return not others and sys.getprofile() is None and sys.gettrace() is None
+    is_alone = monitor.is_only_tool(tool)
+    return is_alone and sys.getprofile() is None and sys.gettrace() is None
 
 
 def _marks_instructions() -> bool:

@@ -10,13 +10,15 @@ import sys
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Dict, Optional
 
-from .names import BoundMethod, Method, Names, as_bytes
+from .names import BoundMethod, Method, Names, as_bytes, code_of
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 _TOOL_IDS = (4, 3)
 """Those that belong to nobody: debuggers, coverage, profilers and optimisers have others."""
 
 NAME = "unflake"
+_N_TOOLS = 6
+"""As many as there may be."""
 
 
 def tool_id() -> Optional[int]:
@@ -28,6 +30,11 @@ def tool_id() -> Optional[int]:
             _monitoring.use_tool_id(number, NAME)
             return number
     return None
+
+
+def is_only_tool(tool: int) -> bool:
+    """Whether there is no other."""
+    return all(each == tool or _monitoring.get_tool(each) is None for each in range(_N_TOOLS))
 
 
 class Monitor:
@@ -59,7 +66,7 @@ class Monitor:
 
     def arm(self, function: Optional[FunctionType]) -> None:
         """Waits for a call of ``function``; for none, if there is no telling."""
-        code = None if function is None else function.__code__
+        code = code_of(function)
         self._noted = {}
         self._target, self._depth = code, 0
         self._is_open = code is None

@@ -12,7 +12,7 @@ import marshal
 import sys
 from importlib.util import cache_from_source
 from json.encoder import encode_basestring_ascii as _quoted
-from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ..wire import text
@@ -55,6 +55,11 @@ class _Written(Dict[str, str]):
     def __missing__(self, name: str) -> str:
         written = self[name] = _quoted(text(name, _NAME_LIMIT))
         return written
+
+
+def code_of(function: Optional[FunctionType]) -> Optional[CodeType]:
+    """What runs when it is called; None if there is no function."""
+    return None if function is None else function.__code__
 
 
 class Names:

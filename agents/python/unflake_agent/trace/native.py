@@ -15,7 +15,7 @@ from typing import Any, List, Optional, Tuple
 
 from . import hook, marks, monitor
 from .functions import Functions
-from .names import BoundMethod, Method, Names
+from .names import BoundMethod, Method, Names, code_of
 
 try:
     import ctypes
@@ -42,8 +42,6 @@ _RUNNERS = {"_pytest", "pluggy", "unflake_agent"}
 
 _N_TOLD = 6
 """So many things the library must know of ``sys.monitoring``."""
-_N_TOOLS = 6
-"""As many as ``sys.monitoring`` has."""
 
 _new: Any = object.__new__
 _getprofile, _gettrace = sys.getprofile, sys.gettrace
@@ -187,7 +185,7 @@ class NativeProfile:
 
     def arm(self, function: Optional[FunctionType]) -> None:
         """Waits for a call of ``function``; for none, if there is no telling."""
-        code = None if function is None else function.__code__
+        code = code_of(function)
         self._library.arm(code)
         if _getprofile() is None:
             threading.setprofile(self._in_thread)
@@ -220,7 +218,7 @@ class NativeHook:
 
     def arm(self, function: Optional[FunctionType]) -> None:
         """Waits for a call of ``function``; for none, if there is no telling."""
-        code = None if function is None else function.__code__
+        code = code_of(function)
         if _getprofile() is None and _gettrace() is None:
             self._library.arm(code)
             if self._library.hook():
@@ -260,9 +258,7 @@ class NativeMonitor:
         self._library = library
         self.message = library.message
         self._n_tests = 0
-        self._is_alone = all(
-            each == tool or _monitoring.get_tool(each) is None for each in range(_N_TOOLS)
-        )
+        self._is_alone = monitor.is_only_tool(tool)
         events = _monitoring.events
         begins, ends = library.callback("tracer_start"), library.callback("tracer_return")
         for event, callback in (
@@ -279,7 +275,7 @@ class NativeMonitor:
 
     def arm(self, function: Optional[FunctionType]) -> None:
         """Waits for a call of ``function``; for none, if there is no telling."""
-        code = None if function is None else function.__code__
+        code = code_of(function)
         self._n_tests += 1
         if self._n_tests > _N_TESTS_HEARD and self._is_alone:
             self._library.arm(code, True)

@@ -8,7 +8,7 @@ import threading
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Dict, Optional
 
-from .names import Names, as_bytes
+from .names import Names, as_bytes, code_of
 
 _setprofile = sys.setprofile
 _getprofile = sys.getprofile
@@ -28,7 +28,7 @@ class Profile:
 
     def arm(self, function: Optional[FunctionType]) -> None:
         """Waits for a call of ``function``; for none, if there is no telling."""
-        code = None if function is None else function.__code__
+        code = code_of(function)
         self._noted = {}
         self._target, self._opener = code, None
         self._is_open = code is None
