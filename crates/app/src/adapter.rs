@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unflake_calls::Set;
 use unflake_engine::{Collected, Interrupt, Launch, Limits};
 use unflake_pytest::Project;
 
@@ -34,9 +33,9 @@ pub trait Adapter: Sync {
         0
     }
 
-    /// The functions through which chance comes into its tests; none if they cannot be traced.
-    fn characteristic(&self) -> Option<Set> {
-        None
+    /// Whether it can be told which functions its tests call.
+    fn is_traceable(&self) -> bool {
+        true
     }
 
     /// How the tests are called: what must be the same for two campaigns to be one.
@@ -96,10 +95,6 @@ impl Adapter for Project {
 
     fn n_perturbed(&self) -> u64 {
         N_PERTURBED
-    }
-
-    fn characteristic(&self) -> Option<Set> {
-        Some(Set::python())
     }
 
     fn call(&self) -> Call {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use unflake_engine::{Interrupt, Launch, Limits};
-use unflake_junit::{NonDex, Plain, PlainEnding, PlainRun, Prepared, Project, Said};
+use unflake_junit::{NonDex, Plain, PlainEnding, PlainRun, Prepared, Project, Said, Tracing};
 use unflake_model::{Environment, OutcomeKind, TestId};
 
 use crate::adapter::{Adapter, Around, Call};
@@ -31,6 +31,8 @@ pub struct JavaModule<'a> {
     pub prepared: &'a Prepared,
     /// Who makes open choices on purpose, if anybody does.
     pub nondex: Option<&'a NonDex>,
+    /// Who tells which functions tests call, if anybody does.
+    pub tracing: Option<&'a Tracing>,
 }
 
 impl Adapter for JavaModule<'_> {
@@ -41,7 +43,15 @@ impl Adapter for JavaModule<'_> {
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
         });
-        Launch { perturbing: self.nondex.map(NonDex::perturbing), ..launch }
+        Launch {
+            perturbing: self.nondex.map(NonDex::perturbing),
+            trace_flags: self.tracing.map(Tracing::flags).unwrap_or_default(),
+            ..launch
+        }
+    }
+
+    fn is_traceable(&self) -> bool {
+        self.tracing.is_some()
     }
 
     fn n_perturbed(&self) -> u64 {

@@ -159,6 +159,6 @@ pub fn learn(lines: Lines, request: &LearnRequest) -> Lesson {
         n_unlabelled,
         learned: greedy(&sample, &options),
         folds: cross_validate(&sample, &options, request.n_folds, request.seed),
-        manual: evaluate(&sample, &Set::python()),
+        manual: evaluate(&sample, &Set::known()),
     }
 }

@@ -181,7 +181,7 @@ fn study_in(
         _ => None,
     };
     let mut setting = request.setting(project, limits, &collected);
-    (setting.comparison, setting.traced) = (comparison, traced.as_ref().map(|it| &it.0));
+    (setting.comparison, setting.traced) = (comparison, traced.as_ref());
     let beginning = begin(&setting, &mut world, (runner, ready), progress)?;
     warnings.extend(beginning.warnings);
     let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
@@ -195,7 +195,7 @@ fn study_in(
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
     let n_perturbed = project.n_perturbed();
-    let exposed = traced.map(|(traced, set)| exposed(&traced, &set)).unwrap_or_default();
+    let exposed = traced.map(|it| exposed(&it)).unwrap_or_default();
     let analysis =
         Analysis { request, budget, comparison, suite: &suite, target, n_perturbed, exposed };
     let name = logbook.recorder.name();
@@ -292,24 +292,23 @@ fn begin(
     Ok(beginning)
 }
 
-/// The tests traced, and the functions that matter; nothing where they cannot be.
+/// The tests traced, if they can be.
 fn trace_if_possible(
     project: &dyn Adapter,
     world: &mut EngineWorld,
     progress: &mut dyn Progress,
-) -> Result<Option<(Traced, Set)>, StudyError> {
-    let Some(set) = project.characteristic() else { return Ok(None) };
-    Ok(Some((trace_in(world.engine(), progress)?, set)))
+) -> Result<Option<Traced>, StudyError> {
+    project.is_traceable().then(|| trace_in(world.engine(), progress)).transpose()
 }
 
 /// What each test that was traced is exposed to: the first of its causes by name.
-fn exposed(traced: &Traced, set: &Set) -> BTreeMap<TestIndex, Exposure> {
+fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
     let first = |(test, found): (TestIndex, Vec<unflake_calls::Exposure<'_>>)| {
         let cause = found.first().map(|it| it.cause.map_or("unknown", RootCause::slug));
         let exposure = cause.map_or(Exposure::Nothing, |cause| Exposure::Cause(cause.to_owned()));
         (test, exposure)
     };
-    traced.exposures(set).into_iter().map(first).collect()
+    traced.exposures(&Set::known()).into_iter().map(first).collect()
 }
 
 pub(crate) fn how_it_ended(

@@ -15,10 +15,10 @@ use std::time::Duration;
 use unflake_calls::{Exposure, Function, Set};
 use unflake_engine::{Engine, Event, Interrupt, Limits, Watching};
 use unflake_model::{OutcomeKind, Suite, TestId, TestIndex, Verdict};
-use unflake_pytest::Project;
 use unflake_report::exposed::{Exposed, Row};
 use unflake_report::{Origin, Warning};
 
+use crate::adapter::Adapter;
 use crate::history::{History, HistoryError};
 use crate::learn::Line;
 use crate::logbook::Progress;
@@ -130,7 +130,7 @@ impl Traced {
 
 /// Runs the suite once, traced.
 pub fn trace(
-    project: &Project,
+    project: &dyn Adapter,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,

@@ -176,7 +176,7 @@ fn of_cause(sample: &Sample, within: &Bits, cause: RootCause) -> (Bits, Bits) {
 
 /// Those of known cause say themselves what they make likely; else the tests that call it do.
 fn cause_of(sample: &Sample, function: usize) -> Option<RootCause> {
-    let known = Set::python().cause_of(&sample.functions[function]).flatten();
+    let known = Set::known().cause_of(&sample.functions[function]).flatten();
     known.or_else(|| sample.likely_cause(function))
 }
 

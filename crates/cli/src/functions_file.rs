@@ -59,9 +59,9 @@ struct Entry {
     cause: Option<Spanned<String>>,
 }
 
-/// The functions that a project names, or those known for Python.
+/// The functions that a project names, or those known to be characteristic.
 pub(crate) fn functions(file: Option<&Path>) -> Result<Set, Failure> {
-    let Some(path) = file else { return Ok(Set::python()) };
+    let Some(path) = file else { return Ok(Set::known()) };
     read(path).map_err(|error| {
         let hint = "`unflake learn` writes such files; `unflake learn --help` shows one";
         Failure::input(error.to_string(), hint)

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use unflake_app::causes::with_causes;
 use unflake_engine::Interrupt;
-use unflake_junit::{NonDex, Prepared, Project, ProjectError, Surroundings};
+use unflake_junit::{NonDex, Prepared, Project, ProjectError, Surroundings, Tracing};
 
 use crate::exit::{self, Failure};
 use crate::running::{COLLECT_MAX, cache};
+
+/// The folder of what is made once.
+const CACHE: &str = "java";
 
 /// How long the build may take.
 const BUILD_MAX: Duration = Duration::from_mins(30);
@@ -46,7 +49,7 @@ pub(crate) fn surroundings(
     folder: PathBuf,
     options: Vec<OsString>,
 ) -> Result<Surroundings, Failure> {
-    Ok(Surroundings { folder, options, cache: cache("java")?, build_time_max: BUILD_MAX })
+    Ok(Surroundings { folder, options, cache: cache(CACHE)?, build_time_max: BUILD_MAX })
 }
 
 /// Builds the project in a folder, and collects the tests of its modules. What cannot be built or
@@ -83,6 +86,14 @@ pub(crate) fn build(
         return Err(Failure::NotRun { message, hint: Some("see the notes above".to_owned()) });
     }
     Ok(Built { project, modules, nondex: nondex.ok() })
+}
+
+/// Who tells which functions the tests call.
+pub(crate) fn tracing(project: &Project, interrupt: &Interrupt) -> Result<Tracing, Failure> {
+    Tracing::find(project, &cache(CACHE)?, interrupt).map_err(|error| {
+        let message = format!("functions cannot be traced: {}", with_causes(&error));
+        Failure::NotRun { message, hint: None }
+    })
 }
 
 /// A module whose processes start as quickly as they can.

@@ -136,6 +136,42 @@ fn one_run_is_made_and_made_again_and_tests_end_as_they_did() {
 }
 
 #[test]
+fn tests_that_call_what_can_come_out_otherwise_are_listed_and_written_down() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["trace", "--json", "--store", "none.sqlite", "--write", "calls.jsonl"]);
+    let ran = command.args(["--", "-pl", "calls", "-am"]).current_dir(folder.path()).output();
+    let ran = ran.unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(0), "{stderr}");
+    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let exposed = |test: &str| -> Vec<(String, String)> {
+        let is_it = |it: &&Value| it["test"].as_str().unwrap().ends_with(test);
+        let entry = report["results"].as_array().unwrap().iter().find(is_it).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let exposures = entry["exposures"].as_array().unwrap().iter();
+        exposures.map(|it| (text(&it["cause"]), text(&it["function"]))).collect()
+    };
+    let expected = [
+        ("randomness", "java.security:SecureRandom.<init>()"),
+        ("randomness", "java.util:Random.nextInt(int)"),
+        ("time", "java.lang:System.currentTimeMillis()"),
+    ];
+    let expected = expected.map(|(cause, function)| (cause.to_owned(), function.to_owned()));
+    assert_eq!(exposed("#asksJava"), expected);
+    assert_eq!(exposed("#takesOneBranch"), []);
+    assert_eq!(report["tests"], 8);
+    let written = fs::read_to_string(folder.path().join("calls.jsonl")).unwrap();
+    let line = written.lines().find(|line| line.contains("#takesOneBranch")).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["native"], json!(["java.lang:Math.abs(long)"]));
+    assert!(
+        line["functions"].as_array().unwrap().contains(&json!("com.acme:Ledger.branch(boolean)"))
+    );
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("build.gradle"), "").unwrap();

@@ -59,10 +59,11 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Starts one. What becomes of it, the inbox will hear.
+    /// Starts one, whose interpreter is given these flags besides. What becomes of it, the inbox
+    /// will hear.
     pub(crate) fn spawn(
         id: AgentId,
-        purpose: Purpose,
+        (purpose, flags): (Purpose, &[OsString]),
         launch: &Launch,
         (workshop, inbox): (&Workshop, &Inbox),
         now: Duration,
@@ -79,11 +80,7 @@ impl Agent {
         let mut line = command(launch, workshop, [address, token.clone().into()], tmp.into());
         let has_own_env = !own_env.is_empty();
         line.env.extend(own_env.into_iter().map(|(name, value)| (name, Some(value))));
-        if let Purpose::Run(experiment) = &purpose
-            && let Some((choosing, _)) = launch.choosing(experiment)
-        {
-            line.arguments.splice(0..0, choosing.flags.iter().cloned());
-        }
+        line.arguments.splice(0..0, flags.iter().cloned());
         inbox.admit(token, id);
         let slot = inbox.slot();
         let on_exit = move || {

@@ -7,6 +7,7 @@
 //! Where runs are not forked, each takes an agent that was started while others were running: a
 //! virtual machine, or a suite that takes long to collect, then costs no waiting.
 
+use std::ffi::OsString;
 use std::io;
 
 use rustix::process::Signal;
@@ -53,10 +54,10 @@ impl Engine {
                 continue;
             }
             let is_cold = self.why_cold().is_some();
-            let is_plain = self.launch.choosing(&next.experiment).is_none();
+            let is_plain = self.own_flags(&next.experiment).is_empty();
             let is_ready = |id: &AgentId| self.agents.get(id).is_some_and(Agent::is_ready);
             let agents = self.server.into_iter().chain(self.spares.iter().copied());
-            // Those who wait were not started to make choices.
+            // Those who wait were not started to make choices, or to trace.
             let server = agents.filter(|_| is_plain).find(is_ready);
             match (server, is_cold) {
                 (Some(server), _) => {
@@ -202,11 +203,21 @@ impl Engine {
         Some(Choices { seed, first, last })
     }
 
+    /// What an interpreter is given besides that is started for this run.
+    fn own_flags(&self, experiment: &Experiment) -> &[OsString] {
+        let is_traced = self.watching.get(&experiment.run).is_some_and(|it| it.trace);
+        self.launch.own_flags(experiment, is_traced)
+    }
+
     pub(crate) fn spawn(&mut self, purpose: Purpose) -> Result<AgentId, StartErrorKind> {
         let id = self.n_agents;
         self.n_agents += 1;
         let home = (&self.workshop, &self.inbox);
-        let agent = Agent::spawn(id, purpose, &self.launch, home, self.clock.now())?;
+        let flags = match &purpose {
+            Purpose::Run(experiment) => self.own_flags(experiment),
+            Purpose::Serve => &[],
+        };
+        let agent = Agent::spawn(id, (purpose, flags), &self.launch, home, self.clock.now())?;
         self.agents.insert(id, agent);
         Ok(id)
     }

@@ -113,6 +113,9 @@ pub struct Launch {
     pub keeps_classes: bool,
     /// How circumstances are made otherwise; `None` if this agent cannot do so.
     pub perturbing: Option<Perturbing>,
+    /// What the interpreter is given besides for a run that is traced; nothing if any will do.
+    /// Needs [`Start::Cold`].
+    pub trace_flags: Vec<OsString>,
 }
 
 /// How circumstances are made otherwise.
@@ -136,6 +139,16 @@ impl Launch {
                 own_env(factors, seed)
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// What the interpreter is given besides, and before its other flags, for this run; nothing if
+    /// one that was started for any run will do.
+    pub(crate) fn own_flags(&self, experiment: &Experiment, is_traced: bool) -> &[OsString] {
+        match self.choosing(experiment) {
+            Some((choosing, _)) => &choosing.flags,
+            None if is_traced => &self.trace_flags,
+            None => &[],
         }
     }
 

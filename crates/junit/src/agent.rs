@@ -15,6 +15,7 @@ use unflake_engine::Interrupt;
 use unflake_engine::process::{CommandLine, Finished, run_to_end};
 
 use crate::jdk::Jdk;
+use crate::kept::make_once;
 
 /// The language the agent is written in: that of the oldest Java it runs on.
 const RELEASE: &str = "8";
@@ -52,6 +53,7 @@ const CORE: &[(&str, &str)] = embed![
     "Node",
     "Plan",
     "Preload",
+    "Probe",
     "Reader",
     "Reporter",
     "Scout",
@@ -60,6 +62,7 @@ const CORE: &[(&str, &str)] = embed![
     "Surface",
     "Test",
     "Text",
+    "Tracer",
     "Voice",
     "Watch",
     "Watcher",
@@ -71,6 +74,15 @@ const PLATFORM: &[(&str, &str)] = embed!["Ear", "Engines", "Placed", "Platform",
 
 /// What it has for Jupiter.
 const JUPITER: &[(&str, &str)] = embed!["Blank"];
+
+/// What a process that traces begins with, and what its classes call. The agent has the latter,
+/// too, to be compiled against; there it is found last.
+pub(crate) const BOOT: &[(&str, &str)] = embed!["Premain", "Probe"];
+/// What changes the classes of such a process.
+pub(crate) const WEAVER: &[(&str, &str)] = embed!["Weaver"];
+
+/// Where they lie, beside what they were compiled from.
+const CLASSES: &str = "classes";
 
 /// Its main class.
 pub(crate) const MAIN: &str = "unflake.agent.Main";
@@ -101,7 +113,7 @@ pub(crate) fn classes(
     cache: &Path,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, AgentError> {
-    let junit: Vec<&String> = class_path.iter().filter(|entry| is_junit(entry)).collect();
+    let junit: Vec<String> = class_path.iter().filter(|entry| is_junit(entry)).cloned().collect();
     let has = |start: &str| junit.iter().any(|entry| file_name(entry).starts_with(start));
     let mut sources = CORE.to_vec();
     if has("junit-4") || has("junit-dep-4") {
@@ -113,37 +125,28 @@ pub(crate) fn classes(
     if has("junit-jupiter-api") {
         sources.extend(JUPITER);
     }
-    let texts = sources.iter().flat_map(|(name, text)| [*name, *text]);
-    let jars = junit.iter().map(|entry| entry.as_str());
+    let texts = sources.iter().flat_map(|(name, text)| [*name, *text]).chain([CLASSES]);
+    let jars = junit.iter().map(String::as_str);
     let key = key([jdk.version.as_str()].into_iter().chain(texts).chain(jars));
     let folder = cache.join("agent").join(key);
-    if !folder.exists() {
-        let fail = |error| AgentError::Folder(folder.clone(), error);
-        let parent = cache.join("agent");
-        fs::create_dir_all(&parent).map_err(fail)?;
-        let new = tempfile::tempdir_in(&parent).map_err(fail)?;
-        let out = new.path().join("classes");
-        compile(jdk, &sources, &junit, (new.path(), &out), interrupt)?;
-        // Whoever else has made the same at the same time has made the same.
-        if let Err(error) = fs::rename(&out, &folder)
-            && !folder.exists()
-        {
-            return Err(fail(error));
-        }
-    }
-    Ok(folder)
+    let fail = |error| AgentError::Folder(folder.clone(), error);
+    make_once(&folder, fail, |new| {
+        compile(jdk, &sources, &junit, (new, &new.join(CLASSES)), interrupt)
+    })?;
+    Ok(folder.join(CLASSES))
 }
 
-fn compile(
+/// Compiles sources against a class path; they are put into the folder, and classes out.
+pub(crate) fn compile(
     jdk: &Jdk,
     sources: &[(&str, &str)],
-    junit: &[&String],
+    class_path: &[String],
     (folder, out): (&Path, &Path),
     interrupt: &Interrupt,
 ) -> Result<(), AgentError> {
     let fail = |error| AgentError::Folder(folder.to_owned(), error);
     fs::create_dir(out).map_err(fail)?;
-    let class_path = junit.iter().map(|entry| entry.as_str()).collect::<Vec<_>>().join(":");
+    let class_path = class_path.join(":");
     let out = out.to_string_lossy();
     let words = ["-nowarn", "-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", &*out];
     let mut arguments: Vec<OsString> = words.map(OsString::from).into();
@@ -222,9 +225,10 @@ mod tests {
         let mut there: Vec<String> =
             names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
         there.sort();
-        let all = CORE.iter().chain(OLD).chain(PLATFORM).chain(JUPITER);
+        let all = CORE.iter().chain(OLD).chain(PLATFORM).chain(JUPITER).chain(BOOT).chain(WEAVER);
         let mut carried: Vec<&str> = all.map(|(name, _)| *name).collect();
         carried.sort_unstable();
+        carried.dedup();
         assert_eq!(carried, there);
     }
 

@@ -44,8 +44,8 @@ pub struct Gradle {
     pub folder: PathBuf,
     /// What it is always given, such as `-Pfast`; no tasks.
     pub options: Vec<OsString>,
-    /// The jars of NonDex, out of the project's repositories.
-    pub(crate) choices: Vec<PathBuf>,
+    /// Jars that we may need, out of the project's repositories.
+    pub(crate) jars: Vec<PathBuf>,
     cache: PathBuf,
 }
 
@@ -65,7 +65,7 @@ impl Gradle {
             program,
             folder: folder.to_owned(),
             options: around.options.clone(),
-            choices: Vec::new(),
+            jars: Vec::new(),
             cache: around.cache.clone(),
         };
         let Some(wrapper) = tool::wrapper(folder, WRAPPER) else {

@@ -409,6 +409,7 @@ impl Prepared {
             jobs: limits.jobs,
             keeps_classes: true,
             perturbing: None,
+            trace_flags: Vec::new(),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! How are Java's open choices made on purpose?
 //!
 //! By NonDex (`edu.illinois:nondex-*`), whose classes stand in for a dozen of Java's own: iteration
-//! of hash maps and sets, what reflection lists, folders, and others of its list. Its jars come out
-//! of the user's repository by way of the user's Maven, as Surefire's own do; the classes are made
-//! from the user's Java, once, and kept beside the agent.
+//! of hash maps and sets, what reflection lists, folders, and others of its list. Its classes are
+//! made from the user's Java, once, and kept beside the agent.
 //!
 //! `docs/design/java.md` says why it is not written anew.
 
@@ -13,28 +12,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use unflake_engine::process::{CommandLine, Finished, FinishedWhy, run_to_end};
+use unflake_engine::process::{CommandLine, run_to_end};
 use unflake_engine::{Choosing, Interrupt, Perturbing};
 
 use crate::agent::key;
-use crate::gradle::Gradle;
+use crate::jars::{FetchError, Jar, complaint, fetch};
 use crate::jdk::Jdk;
-use crate::maven::Maven;
+use crate::kept::make_once;
 use crate::project::{BuildTool, Project};
 
-/// The version, and who fetches it.
 pub(crate) const VERSION: &str = "2.2.1";
-const FETCH: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
 /// What makes the classes, and what these call.
-const MAKER: &str = "nondex-instrumentation";
-const COMMON: &str = "nondex-common";
+const MAKER: Jar = Jar { group: GROUP, name: "nondex-instrumentation", version: VERSION };
+const COMMON: Jar = Jar { group: GROUP, name: "nondex-common", version: VERSION };
+pub(crate) const JARS: [Jar; 2] = [MAKER, COMMON];
+const GROUP: &str = "edu.illinois";
 const PATCH: &str = "patch.jar";
 /// The script that adds it to a build of Gradle's.
 pub(crate) const CHOICES: &str = "choices.gradle";
 const SCRIPT: &str = include_str!("gradle/choices.gradle");
 
-/// A download of two small files.
-const FETCH_TIME_MAX: Duration = Duration::from_mins(5);
 /// It takes a second.
 const MAKE_TIME_MAX: Duration = Duration::from_mins(1);
 
@@ -56,8 +53,8 @@ pub struct NonDex {
 #[derive(Debug, thiserror::Error)]
 pub enum NonDexError {
     /// Its jars are not to be had.
-    #[error("NonDex {VERSION} cannot be fetched with the build tool: {0}")]
-    Fetch(String),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
     /// It is made for one Java.
     #[error("the modules run on several Javas")]
     Several,
@@ -89,25 +86,15 @@ impl NonDex {
             return Err(NonDexError::Several);
         }
         let folder = folder(&project.jdk, cache);
-        if !folder.exists() {
-            let fail = |error| NonDexError::Folder(folder.clone(), error);
-            let parent = cache.join("nondex");
-            fs::create_dir_all(&parent).map_err(fail)?;
-            let new = tempfile::tempdir_in(&parent).map_err(fail)?;
-            match &project.tool {
-                BuildTool::Maven(maven) => fetch(maven, new.path(), interrupt)?,
-                BuildTool::Gradle(gradle) => take(gradle, new.path())?,
+        let fail = |error| NonDexError::Folder(folder.clone(), error);
+        make_once(&folder, fail, |new| {
+            for jar in &JARS {
+                fetch(jar, &project.tool, new, interrupt)?;
             }
-            make(project, new.path(), interrupt)?;
-            // Whoever else has made the same at the same time has made the same.
-            if let Err(error) = fs::rename(new.path(), &folder)
-                && !folder.exists()
-            {
-                return Err(fail(error));
-            }
-        }
+            make(project, new, interrupt)
+        })?;
         if let BuildTool::Gradle(gradle) = &project.tool {
-            let script = SCRIPT.replace("@patch@", PATCH).replace("@common@", &jar(COMMON));
+            let script = SCRIPT.replace("@patch@", PATCH).replace("@common@", &COMMON.file());
             let file = gradle.choices_script(&project.jdk);
             fs::write(&file, script).map_err(|error| NonDexError::Folder(file, error))?;
         }
@@ -117,7 +104,7 @@ impl NonDex {
     /// What the engine is told about it.
     pub fn perturbing(&self) -> Perturbing {
         let folder = self.folder.display();
-        let common = jar(COMMON);
+        let common = COMMON.file();
         let flags = [
             format!("--patch-module=java.base={folder}/{PATCH}:{folder}/{common}"),
             "--add-exports=java.base/edu.illinois.nondex.common=ALL-UNNAMED".to_owned(),
@@ -144,63 +131,6 @@ pub(crate) fn folder(jdk: &Jdk, cache: &Path) -> PathBuf {
     cache.join("nondex").join(key([VERSION, jdk.version.as_str(), &home]))
 }
 
-/// The names by which repositories know it.
-pub(crate) fn modules() -> Vec<String> {
-    [MAKER, COMMON].map(|artifact| format!("edu.illinois:{artifact}:{VERSION}@jar")).into()
-}
-
-fn jar(artifact: &str) -> String {
-    format!("{artifact}-{VERSION}.jar")
-}
-
-/// Has Maven put the jars into a folder; offline first.
-fn fetch(maven: &Maven, folder: &Path, interrupt: &Interrupt) -> Result<(), NonDexError> {
-    for artifact in [MAKER, COMMON] {
-        let mut said = String::new();
-        for offline in [true, false] {
-            let mut into = OsString::from("-DoutputDirectory=");
-            into.push(folder);
-            let mut words: Vec<OsString> = vec!["--quiet".into()];
-            // Once would do; but a part that was asked for is only found among all of them.
-            words.extend((!is_part(&maven.options)).then(|| "--non-recursive".into()));
-            words.extend(offline.then(|| "--offline".into()));
-            words.extend([FETCH.into(), into]);
-            words.push(format!("-Dartifact=edu.illinois:{artifact}:{VERSION}").into());
-            let done = maven
-                .call(words, FETCH_TIME_MAX, interrupt)
-                .map_err(|error| NonDexError::Start(maven.program.clone(), error))?;
-            said = complaint(&done);
-            if folder.join(jar(artifact)).is_file() {
-                break;
-            }
-        }
-        if !folder.join(jar(artifact)).is_file() {
-            return Err(NonDexError::Fetch(said));
-        }
-    }
-    Ok(())
-}
-
-/// Puts the jars into a folder that Gradle has fetched when it was asked.
-fn take(gradle: &Gradle, folder: &Path) -> Result<(), NonDexError> {
-    for artifact in [MAKER, COMMON] {
-        let jar = jar(artifact);
-        let Some(file) = gradle.choices.iter().find(|file| file.ends_with(&jar)) else {
-            let why = format!("`{jar}` is in none of the project's repositories");
-            return Err(NonDexError::Fetch(why));
-        };
-        let fail = |error| NonDexError::Folder(folder.to_owned(), error);
-        fs::copy(file, folder.join(jar)).map_err(fail)?;
-    }
-    Ok(())
-}
-
-/// Whether Maven is always told which modules to build.
-fn is_part(options: &[OsString]) -> bool {
-    let words = ["-pl", "--projects", "-rf", "--resume-from"];
-    options.iter().any(|option| words.iter().any(|word| option == word))
-}
-
 /// Makes the classes that stand in for Java's own.
 fn make(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), NonDexError> {
     let program = project.jdk.program("java");
@@ -208,7 +138,7 @@ fn make(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), N
         program: program.clone(),
         arguments: vec![
             "-cp".into(),
-            folder.join(jar(MAKER)).into(),
+            folder.join(MAKER.file()).into(),
             "edu.illinois.nondex.instr.Main".into(),
             folder.join(PATCH).into(),
         ],
@@ -222,21 +152,6 @@ fn make(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), N
     }
     let version = project.jdk.version.clone();
     Err(NonDexError::Refused { version, text: complaint(&done) })
-}
-
-/// The first thing it says that is a complaint.
-fn complaint(done: &Finished) -> String {
-    match done.why {
-        FinishedWhy::TimedOut => return "it took too long".to_owned(),
-        FinishedWhy::Interrupted => return "interrupted".to_owned(),
-        FinishedWhy::Exited => (),
-    }
-    let lines = || done.stdout.lines().chain(done.stderr.lines()).map(str::trim);
-    let is_complaint = |line: &&str| line.contains("ERROR") || line.contains("xception");
-    let first = lines().find(is_complaint).or_else(|| lines().find(|line| !line.is_empty()));
-    let first = first.unwrap_or("it does not say why");
-    // Its label comes in colours, also where there are none.
-    first.rsplit("[ERROR] ").next().unwrap_or(first).to_owned()
 }
 
 #[cfg(test)]

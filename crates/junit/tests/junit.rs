@@ -6,6 +6,7 @@
 )]
 
 mod archive;
+mod calls;
 mod common;
 mod gradle;
 mod state;
@@ -29,7 +30,7 @@ pub(crate) const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
 fn every_module_with_tests_is_found_and_one_that_does_not_compile_is_named() {
     let project = &shop().project;
     let names: Vec<&str> = project.modules.iter().map(|module| module.name.as_str()).collect();
-    assert_eq!(names, ["old", "new", "mixed", "state", "hazard"]);
+    assert_eq!(names, ["old", "new", "mixed", "state", "calls", "hazard"]);
     let [broken] = project.left_out.as_slice() else { panic!("{:?}", project.left_out) };
     assert_eq!(broken.module, "broken");
     assert!(broken.why.contains("Broken.java:[4,13]"), "{}", broken.why);

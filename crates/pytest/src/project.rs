@@ -116,6 +116,7 @@ impl Project {
             jobs: limits.jobs,
             keeps_classes: false,
             perturbing: Some(Perturbing::Factors(own_env)),
+            trace_flags: Vec::new(),
         }
     }
 }

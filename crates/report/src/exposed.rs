@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use unflake_model::{OutcomeKind, RootCause, TestId};
 
-use crate::json::{Runner, WarningRow, safe_json, seconds};
+use crate::json::{Placed, Runner, WarningRow, safe_json, seconds};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{more, percent, plural, span};
@@ -74,9 +74,9 @@ pub fn text(exposed: &Exposed, layout: Layout) -> String {
     let mut page = Page::new(layout);
     let tests = plural(exposed.n_tests as u64, "test", "tests");
     let headline = format!(
-        "{} of {tests} may come out otherwise, by what {} call",
+        "{} of {tests} may come out otherwise, by what {}",
         exposed.n_exposed(),
-        if exposed.n_exposed() == 1 { "it does" } else { "they" }
+        if exposed.n_exposed() == 1 { "it calls" } else { "they call" }
     );
     page.line(&[(Ink::Heading, &headline)]);
     for row in exposed.exposed().take(TESTS_MAX) {
@@ -155,16 +155,36 @@ impl<'a> Entry<'a> {
     }
 }
 
+impl<'a> Report<'a> {
+    fn of(exposed: &'a Exposed) -> Self {
+        let origin = &exposed.origin;
+        Self {
+            schema: SCHEMA_VERSION,
+            runner: Runner { name: &origin.runner, version: &origin.runner_version },
+            command: &origin.command,
+            tests: exposed.n_tests,
+            not_run: exposed.n_tests - exposed.rows.len(),
+            exposed: exposed.n_exposed(),
+            results: exposed.rows.iter().map(Entry::of).collect(),
+            warnings: exposed.warnings.iter().map(WarningRow::of).collect(),
+        }
+    }
+}
+
 /// For programs.
 pub fn json(exposed: &Exposed) -> String {
-    safe_json(&Report {
-        schema: SCHEMA_VERSION,
-        runner: Runner { name: &exposed.origin.runner, version: &exposed.origin.runner_version },
-        command: &exposed.origin.command,
-        tests: exposed.n_tests,
-        not_run: exposed.n_tests - exposed.rows.len(),
-        exposed: exposed.n_exposed(),
-        results: exposed.rows.iter().map(Entry::of).collect(),
-        warnings: exposed.warnings.iter().map(WarningRow::of).collect(),
-    })
+    safe_json(&Report::of(exposed))
+}
+
+/// The same for the modules of a project, each with its name.
+pub fn json_modules(modules: &[(&str, Exposed)]) -> String {
+    let reports: Vec<_> = modules.iter().map(|(name, it)| (*name, Report::of(it))).collect();
+    let placed = reports.iter().map(|(module, what)| Placed { module, what });
+    safe_json(&Modules { schema: SCHEMA_VERSION, modules: placed.collect() })
+}
+
+#[derive(Serialize)]
+struct Modules<'a> {
+    schema: u32,
+    modules: Vec<Placed<'a, Report<'a>>>,
 }

@@ -51,10 +51,10 @@ pub fn render_modules(modules: &[(&str, View<'_>)]) -> String {
 
 /// Something that belongs to a module.
 #[derive(Serialize)]
-struct Placed<'a, T> {
-    module: &'a str,
+pub(crate) struct Placed<'a, T> {
+    pub(crate) module: &'a str,
     #[serde(flatten)]
-    what: &'a T,
+    pub(crate) what: &'a T,
 }
 
 fn value(what: &impl Serialize) -> serde_json::Value {

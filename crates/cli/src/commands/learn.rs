@@ -140,7 +140,7 @@ fn toml(lesson: &Lesson) -> String {
         let score = words(fold.score);
         line(format!("# Learned without part {number} ({aside}), on that part: {score}."));
     }
-    line(format!("# The functions known for Python, on these tests: {}.", words(lesson.manual)));
+    line(format!("# The functions known by hand, on these tests: {}.", words(lesson.manual)));
     for chosen in &lesson.learned.chosen {
         line(String::new());
         line(entry(chosen));

@@ -68,7 +68,8 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
     if java::is_meant(&folder, args.python.as_deref()) {
         let Built { project, modules, nondex } = java::build(folder, Vec::new(), &interrupt)?;
         let prepared = module_of(past, &call.folder, &modules)?;
-        return go(&JavaModule { project: &project, prepared, nondex: nondex.as_ref() });
+        let nondex = nondex.as_ref();
+        return go(&JavaModule { project: &project, prepared, nondex, tracing: None });
     }
     let python = args.python.clone().or(Some(call.program));
     let mut project = project(call.folder, python, call.paths, call.options)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         let mut ran = Vec::new();
         for prepared in &built.modules {
             let nondex = built.nondex.as_ref();
-            let module = JavaModule { project: &built.project, prepared, nondex };
+            let module = JavaModule { project: &built.project, prepared, nondex, tracing: None };
             ran.push((prepared.module.name.clone(), go(&module, Vec::new())?));
         }
         show_modules(&ran, format, sequence)?;

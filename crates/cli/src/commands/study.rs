@@ -11,7 +11,7 @@ use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
-use unflake_junit::Prepared;
+use unflake_junit::{Prepared, Tracing};
 use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Project, Runner, hash_seed};
 use unflake_report::{
@@ -80,16 +80,31 @@ pub(crate) fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Fai
         }
         Subject::Java(Built { project, modules, nondex }) => {
             let nondex = nondex.as_ref();
+            let tracing = tracing(&task.request.question, project, &task.interrupt);
+            let tracing = tracing.as_ref();
             let mut found = Vec::new();
             for prepared in in_question(&task.request.question, modules)? {
                 let prepared = &java::with_archive(prepared, &task.interrupt)?;
-                let study = look(&JavaModule { project, prepared, nondex })?;
+                let study = look(&JavaModule { project, prepared, nondex, tracing })?;
                 found.push((prepared.module.name.clone(), study));
             }
             show_modules(&found, format, shape)?;
             Ok(found.iter().map(|(_, study)| code(study)).reduce(worse).unwrap_or(exit::SUCCESS))
         }
     }
+}
+
+/// Who tells which functions tests call, where that matters; reruns do without, if need be.
+fn tracing(
+    question: &Question,
+    project: &unflake_junit::Project,
+    interrupt: &Interrupt,
+) -> Option<Tracing> {
+    if !matches!(question, Question::Reruns(_)) {
+        return None;
+    }
+    let found = java::tracing(project, interrupt);
+    found.inspect_err(|error| exit::note(&format!("note: {error}\n"))).ok()
 }
 
 /// Something found is worse than something not decided.
@@ -153,8 +168,8 @@ impl Task {
         let subject = subject(args, paths, &interrupt)?;
         // The time is for all modules together.
         let n_parts = match (&subject, &question) {
-            (Subject::Java(built), Question::Suite | Question::Rounds(..)) => built.modules.len(),
-            _ => 1,
+            (Subject::Python(_), _) | (_, Question::Test(_)) => 1,
+            (Subject::Java(built), _) => built.modules.len(),
         };
         let time = args.time.map(|time| time / u32::try_from(n_parts).unwrap_or(u32::MAX));
         let request = Request {

@@ -6,14 +6,18 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use unflake_app::adapter::Adapter;
 use unflake_app::history::{History, HistoryError};
+use unflake_app::java::JavaModule;
 use unflake_app::trace::{Traced, labelled, trace};
 use unflake_engine::Interrupt;
+use unflake_report::exposed::Exposed;
 use unflake_report::{Layout, exposed};
 
 use crate::commands::study::{WIDTH, colour};
 use crate::exit::{self, Failure};
 use crate::functions_file::functions;
+use crate::java::{self, Built};
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
 use crate::store_args::{StoreArgs, command_line};
@@ -35,7 +39,8 @@ pub(crate) struct TraceArgs {
     /// Files, folders or tests to trace, as the runner takes them [default: all]
     pub paths: Vec<OsString>,
 
-    /// The functions that matter, as `unflake learn` writes them [default: those known for Python]
+    /// The functions that matter, as `unflake learn` writes them [default: those
+    /// known for Python and Java]
     #[arg(long, value_name = "FILE")]
     pub functions: Option<PathBuf>,
 
@@ -75,28 +80,65 @@ pub(crate) struct TraceArgs {
 pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
     let set = functions(args.functions.as_deref())?;
     let folder = here()?;
-    let project =
-        project(folder.clone(), args.python.clone(), args.paths.clone(), args.options.clone())?;
-    let limits = limits(levels(args.isolation), args.timeout, 1);
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let mut line = Line::new(Goal::default());
-    let traced = trace(&project, &limits, &interrupt, &mut line);
-    line.clear();
-    let traced = traced.map_err(|error| not_run(&error))?;
-    if let Some(file) = &args.write {
-        write(&traced, args, &folder, file)?;
+    let go = |project: &dyn Adapter, levels| {
+        let limits = limits(levels, args.timeout, 1);
+        let mut line = Line::new(Goal::default());
+        let traced = trace(project, &limits, &interrupt, &mut line);
+        line.clear();
+        traced.map_err(|error| not_run(&error))
+    };
+    let mut found: Vec<(String, Traced)> = Vec::new();
+    if java::is_meant(&folder, args.python.as_deref()) {
+        java::refuse_paths(&args.paths)?;
+        let Built { project, modules, .. } =
+            java::build(folder.clone(), args.options.clone(), &interrupt)?;
+        let tracing = Some(&java::tracing(&project, &interrupt)?);
+        for prepared in &modules {
+            let module = JavaModule { project: &project, prepared, nondex: None, tracing };
+            found.push((prepared.module.name.clone(), go(&module, Vec::new())?));
+        }
+    } else {
+        let (python, paths) = (args.python.clone(), args.paths.clone());
+        let project = project(folder.clone(), python, paths, args.options.clone())?;
+        found.push((String::new(), go(&project, levels(args.isolation))?));
     }
-    let found = traced.exposed(&set, &command_line());
-    let mut out = io::stdout().lock();
-    let layout = Layout { width: WIDTH, colour: colour(&out) };
-    let report = if args.json { exposed::json(&found) } else { exposed::text(&found, layout) };
-    out.write_all(report.as_bytes())?;
-    out.flush()?;
-    Ok(if traced.is_interrupted { exit::UNDECIDED } else { exit::SUCCESS })
+    if let Some(file) = &args.write {
+        write(&found, args, &folder, file)?;
+    }
+    let command = command_line();
+    let exposed = found.iter().map(|(name, it)| (&**name, it.exposed(&set, &command)));
+    show(&exposed.collect::<Vec<_>>(), args.json)?;
+    let is_interrupted = found.iter().any(|(_, traced)| traced.is_interrupted);
+    Ok(if is_interrupted { exit::UNDECIDED } else { exit::SUCCESS })
 }
 
-fn write(traced: &Traced, args: &TraceArgs, folder: &Path, file: &Path) -> Result<(), Failure> {
+fn show(modules: &[(&str, Exposed)], is_json: bool) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let layout = Layout { width: WIDTH, colour: colour(&out) };
+    let report = match modules {
+        [(_, one)] if is_json => exposed::json(one),
+        [(_, one)] => exposed::text(one, layout),
+        _ if is_json => exposed::json_modules(modules),
+        _ => {
+            let text = |(name, it): &(&str, Exposed)| {
+                format!("Module {name}\n\n{}\n", exposed::text(it, layout))
+            };
+            modules.iter().map(text).collect()
+        }
+    };
+    out.write_all(report.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+fn write(
+    found: &[(String, Traced)],
+    args: &TraceArgs,
+    folder: &Path,
+    file: &Path,
+) -> Result<(), Failure> {
     let named = || folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = args.name.clone().unwrap_or_else(named);
     let history = match History::open(&args.store.file()?) {
@@ -105,11 +147,13 @@ fn write(traced: &Traced, args: &TraceArgs, folder: &Path, file: &Path) -> Resul
         Err(HistoryError::None { .. }) => None,
         Err(error) => return Err(no_history(&error)),
     };
-    let lines = labelled(traced, &name, history.as_ref()).map_err(|error| no_history(&error))?;
     let mut text = String::new();
-    for line in &lines {
-        text += &serde_json::to_string(line).expect("strings and finite numbers only");
-        text.push('\n');
+    for (_, traced) in found {
+        let lines = labelled(traced, &name, history.as_ref());
+        for line in lines.map_err(|error| no_history(&error))? {
+            text += &serde_json::to_string(&line).expect("strings and finite numbers only");
+            text.push('\n');
+        }
     }
     fs::write(file, text)?;
     Ok(())

@@ -43,6 +43,7 @@ pub(crate) fn launch(arguments: &[&str]) -> Launch {
         jobs: 1,
         keeps_classes: false,
         perturbing: None,
+        trace_flags: Vec::new(),
     }
 }
 

@@ -18,8 +18,8 @@ use unflake_engine::process::FinishedWhy;
 use unflake_engine::{Interrupt, private_folder};
 
 use super::Gradle;
+use crate::jars;
 use crate::module::name_in;
-use crate::nondex;
 use crate::project::{LeftOut, ProjectError, Surroundings};
 
 const SCRIPT: &str = include_str!("ask.gradle");
@@ -77,8 +77,8 @@ pub(crate) struct Asked {
     /// How many processes at once, and after how many classes a new one.
     pub(crate) forks: u64,
     pub(crate) fork_every: u64,
-    /// The jars of NonDex, if they were to be had.
-    choices: Vec<PathBuf>,
+    /// Jars that we may need, as far as they were to be had.
+    jars: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -89,8 +89,8 @@ struct Left {
     folder: PathBuf,
 }
 
-/// Builds, and has it written down what would be run. From then on `gradle` has the jars of NonDex,
-/// knows which of the user's options are tasks, and is not given them any more.
+/// Builds, and has it written down what would be run. From then on `gradle` has the jars we may
+/// need, knows which of the user's options are tasks, and is not given them any more.
 pub(crate) fn ask(
     gradle: &mut Gradle,
     around: &Surroundings,
@@ -98,7 +98,7 @@ pub(crate) fn ask(
 ) -> Result<Answer, ProjectError> {
     let folder = private_folder().map_err(ProjectError::Folder)?;
     let script = folder.path().join("ask.gradle");
-    let text = SCRIPT.replace("@choices@", &nondex::modules().join(" "));
+    let text = SCRIPT.replace("@jars@", &jars::all().join(" "));
     fs::write(&script, text).map_err(ProjectError::Folder)?;
     let words: Vec<OsString> = vec!["--continue".into(), "-I".into(), script.into()];
     let done = gradle
@@ -122,8 +122,8 @@ pub(crate) fn ask(
         return Err(ProjectError::NoAnswer(complaint(&log)));
     }
     let left_out = left_out(&gradle.folder, &left.unwrap_or_default(), &log);
-    let choices = tasks.iter().map(|task| &task.choices).find(|jars| !jars.is_empty());
-    gradle.choices = choices.cloned().unwrap_or_default();
+    let most = tasks.iter().map(|task| &task.jars).max_by_key(|jars| jars.len());
+    gradle.jars = most.cloned().unwrap_or_default();
     Ok(Answer { build, tasks, left_out, log })
 }
 

@@ -7,8 +7,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use unflake_engine::{Change, Ending, Engine, Event, Interrupt, Restored, Watching};
-use unflake_junit::{Limits, Plain, Prepared, Project, Surroundings};
+use unflake_engine::{
+    Change, Ending, Engine, Event, Function, Interrupt, Launch, Restored, Watching,
+};
+use unflake_junit::{Limits, Plain, Prepared, Project, Surroundings, Tracing};
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
 };
@@ -23,7 +25,7 @@ const RUN: RunId = RunId(0);
 
 /// A project that was built.
 pub(crate) struct Built {
-    _folder: TempDir,
+    folder: TempDir,
     pub(crate) project: Project,
 }
 
@@ -39,7 +41,7 @@ pub(crate) fn shop() -> &'static Built {
         let project = Project::find(&around, &Interrupt::default()).unwrap_or_else(|error| {
             panic!("these tests need a JDK and Maven on the path: {error:?}")
         });
-        Built { _folder: folder, project }
+        Built { folder, project }
     })
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn market() -> &'static Built {
         let project = Project::find(&around, &Interrupt::default()).unwrap_or_else(|error| {
             panic!("these tests need a JDK and Gradle on the path: {error:?}")
         });
-        Built { _folder: folder, project }
+        Built { folder, project }
     })
 }
 
@@ -114,6 +116,15 @@ pub(crate) fn start_with(prepared: &Prepared, change: impl FnOnce(&mut Limits)) 
     Engine::start(prepared.launch(limits), &Interrupt::default()).unwrap()
 }
 
+/// One that can tell which functions tests call.
+pub(crate) fn start_tracing(built: &Built, prepared: &Prepared) -> Engine {
+    let cache = built.folder.path().join("cache");
+    let tracing = Tracing::find(&built.project, &cache, &Interrupt::default()).unwrap();
+    let limits = Limits { start_timeout: AMPLE, test_timeout: AMPLE, run_timeout: None, jobs: 1 };
+    let launch = Launch { trace_flags: tracing.flags(), ..prepared.launch(limits) };
+    Engine::start(launch, &Interrupt::default()).unwrap()
+}
+
 pub(crate) fn suite(engine: &Engine) -> Suite {
     engine.suite(|_| Duration::from_millis(1))
 }
@@ -128,6 +139,8 @@ pub(crate) struct Ran {
     pub(crate) changes: Vec<Vec<Change>>,
     /// What was put back.
     pub(crate) restored: Restored,
+    /// The functions that each attempt called, as `module:name`, with their file and line.
+    pub(crate) calls: Vec<Vec<String>>,
 }
 
 impl Ran {
@@ -167,7 +180,7 @@ pub(crate) fn run_order(engine: &mut Engine, order: Order, repetition: Repetitio
     let experiment = Experiment { run: RUN, order, environment: Environment::Plain, repetition };
     engine.submit(&experiment).unwrap();
     let (mut ran, mut failures, mut restored) = (None, Vec::new(), Restored::default());
-    let mut all_changes = Vec::new();
+    let (mut all_changes, mut calls, mut known) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         match engine.next_event().unwrap() {
             Event::RunEnded { observation, ending, .. } => ran = Some((observation, ending)),
@@ -176,12 +189,25 @@ pub(crate) fn run_order(engine: &mut Engine, order: Order, repetition: Repetitio
                 all_changes.push(changes);
             }
             Event::Restored { restored: what, .. } => restored = what,
+            Event::Traced { functions, names, .. } => {
+                known.extend(names.iter().map(told));
+                let mut called: Vec<String> =
+                    functions.iter().map(|it| known[*it].clone()).collect();
+                called.sort();
+                calls.push(called);
+            }
             Event::Idle => break,
             _ => (),
         }
     }
     let (observation, ending) = ran.unwrap();
-    Ran { observation, ending, failures, changes: all_changes, restored }
+    Ran { observation, ending, failures, changes: all_changes, restored, calls }
+}
+
+fn told(function: &Function) -> String {
+    let place = function.file.as_ref().zip(function.line);
+    let place = place.map_or(String::new(), |(file, line)| format!(" {file}:{line}"));
+    format!("{}:{}{place}", function.module, function.name)
 }
 
 /// Whether victim, brittle and non-idempotent test do what was planted.

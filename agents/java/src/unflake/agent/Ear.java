@@ -43,6 +43,9 @@ final class Ear implements TestExecutionListener {
     @Override
     public void executionFinished(TestIdentifier test, TestExecutionResult result) {
         Slot slot = slot(test);
+        if (slot != null) {
+            reporter.ran();
+        }
         Set<Slot> below = placed.below(test.getUniqueId());
         Throwable why = result.getThrowable().orElse(null);
         switch (result.getStatus()) {

@@ -156,6 +156,7 @@ final class JUnit4 implements Backend {
 
         @Override
         public void testFinished(Description description) {
+            reporter.ran();
             Slot slot = under(description);
             if (slot != null && !slot.isSettled()) {
                 slot.passed();

@@ -126,7 +126,8 @@ public final class Main {
         Choices choices = Choices.of(run);
         Backends backends = preload.finish(choices != null);
         Watch watch = watch(run);
-        Reporter reporter = new Reporter(connection, capture, brief, watch);
+        Tracer tracer = Boolean.TRUE.equals(run.get("trace")) ? new Tracer() : null;
+        Reporter reporter = new Reporter(connection, capture, brief, watch, tracer);
         boolean isTwice = Boolean.TRUE.equals(run.get("twice"));
         List<Slot> slots = slots(tests, integers(run.get("order")), isTwice);
         if (choices != null) {
@@ -307,7 +308,8 @@ public final class Main {
             slots.add(new Slot(found, slots.size(), 0));
         }
         Narrator narrator = new Narrator(slots, System.out);
-        Reporter reporter = new Reporter(narrator, Capture.install(), new HashSet<>(), Watch.NONE);
+        Reporter reporter =
+                new Reporter(narrator, Capture.install(), new HashSet<>(), Watch.NONE, null);
         Backends.of(plan).run(slots, reporter);
         return narrator.hasFailures() ? 1 : 0;
     }

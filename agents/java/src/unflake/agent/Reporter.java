@@ -17,19 +17,22 @@ final class Reporter {
     private final Capture capture;
     private final Set<Integer> brief;
     private final Watch watch;
+    /** Null in a run that is not traced. */
+    private final Tracer tracer;
     private Slot current;
     private long begunAt;
 
-    Reporter(Voice voice, Capture capture, Set<Integer> brief, Watch watch) {
+    Reporter(Voice voice, Capture capture, Set<Integer> brief, Watch watch, Tracer tracer) {
         this.voice = voice;
         this.capture = capture;
         this.brief = brief;
         this.watch = watch;
+        this.tracer = tracer;
     }
 
     /** One that nobody hears. */
     static Reporter mute(Watch watch) {
-        return new Reporter((name, body) -> {}, new Capture(), new HashSet<>(), watch);
+        return new Reporter((name, body) -> {}, new Capture(), new HashSet<>(), watch, null);
     }
 
     /** The attempt begins, unless it is under way; the one before it is over. */
@@ -51,6 +54,16 @@ final class Reporter {
     void run(Slot slot) {
         begin(slot);
         slot.run();
+        if (tracer != null) {
+            tracer.open();
+        }
+    }
+
+    /** The runner has done with the test itself, or with a part of it. */
+    void ran() {
+        if (tracer != null) {
+            tracer.close();
+        }
     }
 
     /** The attempt under way, if there is one, is over. */
@@ -70,6 +83,9 @@ final class Reporter {
                 "seconds", seconds);
         describe(slot, body);
         watch.look(body);
+        if (tracer != null) {
+            voice.say("traced", tracer.take(slot));
+        }
         voice.say("end", body);
     }
 
