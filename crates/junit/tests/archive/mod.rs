@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use unflake_engine::Interrupt;
+use unflake_engine::{Interrupt, Watching};
 use unflake_junit::{Limits, Prepared};
 
 use crate::PASSED;
-use crate::common::{AMPLE, each_kind_behaves_as_planted, run, shop, start};
+use crate::common::{
+    AMPLE, each_kind_behaves_as_planted, run, run_watched, shop, start, start_tracing,
+};
 
 fn with_archive(prepared: &Prepared) -> Prepared {
     prepared.with_archive(&Interrupt::default()).unwrap()
@@ -25,6 +27,20 @@ fn order_dependent_tests_behave_the_same_out_of_an_archive() {
         assert!(has_archive(&prepared), "{module}");
         each_kind_behaves_as_planted(&prepared);
     }
+}
+
+#[test]
+fn a_traced_run_out_of_an_archive_tells_the_same() {
+    let traced = |prepared: &Prepared| {
+        let mut engine = start_tracing(shop(), prepared);
+        let watching = Watching { trace: true, ..Watching::default() };
+        run_watched(&mut engine, &["CallsTest#asksJava", "CallsTest#startsAThread"], watching).calls
+    };
+    let prepared = shop().prepare("calls");
+    let archived = with_archive(&prepared);
+    assert!(has_archive(&archived));
+    let calls = traced(&archived);
+    assert_eq!((calls.len(), &calls), (2, &traced(&prepared)));
 }
 
 #[test]

@@ -51,9 +51,11 @@ final class ClassPath {
         for (String entry : wanted) {
             ordered.add(all.get(Arrays.asList(given).indexOf(entry)));
         }
-        if (given.length != all.size() || wanted.length != all.size()) {
+        if (given.length != wanted.length || all.size() < given.length) {
             throw new IllegalStateException(all.size() + " instead of " + wanted.length);
         }
+        // The jar that a traced process begins with.
+        ordered.addAll(all.subList(given.length, all.size()));
         all.clear();
         all.addAll(ordered);
         opened.clear();
