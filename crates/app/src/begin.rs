@@ -45,16 +45,15 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// Gets ready what takes time and has nothing to do with the tests.
+    /// Gets ready what takes time and has nothing to do with the tests. The history is not opened
+    /// yet, which would make it: nothing may come of a campaign whose tests are not collected.
     pub(crate) fn ready(&self) -> Ready {
-        let code = terms::hex(fingerprint::code(&self.root));
-        Ready { store: Store::open(&self.file), code }
+        Ready { code: terms::hex(fingerprint::code(&self.root)) }
     }
 }
 
-/// What of a history is there before the tests are.
+/// What of a campaign is there before the tests are.
 pub(crate) struct Ready {
-    store: Result<Store, StoreError>,
     /// Stands for the code of the project.
     code: String,
 }
@@ -160,8 +159,8 @@ impl Setting<'_> {
         let Some(keep) = self.keep else {
             return Ok(History::Closed(Recorder::default()));
         };
-        let Ready { store, code } = ready.unwrap_or_else(|| keep.ready());
-        let (store, terms) = (store?, self.terms(code));
+        let Ready { code } = ready.unwrap_or_else(|| keep.ready());
+        let (store, terms) = (Store::open(&keep.file)?, self.terms(code));
         match resumable(&store, keep, &terms)? {
             Some(resumable) => Ok(History::Resumed(resume(store, resumable, world)?)),
             None => Ok(History::Open(store, terms)),
@@ -213,9 +212,9 @@ impl Setting<'_> {
     pub(crate) fn record(&self, suite: &Suite, levels: &[Level]) -> Recorder {
         let Some(keep) = self.keep else { return Recorder::default() };
         let (levels, warnings) = (levels.to_vec(), Vec::new());
-        let Ready { store, code } = keep.ready();
+        let Ready { code } = keep.ready();
         let settings = Settings { terms: self.terms(code), levels, warnings };
-        match store {
+        match Store::open(&keep.file) {
             Ok(store) => self.recorder(store, &settings, suite),
             Err(error) => Recorder::broken(&error),
         }

@@ -6,7 +6,7 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
@@ -111,6 +111,36 @@ fn what_was_found_is_listed_shown_again_and_told_of_each_test() {
     assert!(past["failures"][0]["run"].as_str().unwrap().starts_with(name));
     let text = stdout(&place.run(&["history", VICTIM]));
     assert!(text.contains("assert 1 == 0\n  in "), "{text}");
+}
+
+#[test]
+fn where_no_tests_are_collected_no_history_is_made_and_one_there_is_stays_as_it_was() {
+    let place = Place::new();
+    let files = || -> Vec<(PathBuf, Vec<u8>)> {
+        let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut names: Vec<PathBuf> = names.filter(|path| path.is_file()).collect();
+        names.sort();
+        names.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    };
+    let commands = [&["detect"][..], &["why", VICTIM], &["shake", VICTIM], &["run"], &["study"]];
+    let change_nothing = || {
+        let before = files();
+        for arguments in commands {
+            let output = place.run_tests(arguments);
+            assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stderr(&output));
+            assert!(files() == before, "{arguments:?} changed the history");
+        }
+    };
+    place.write("conftest.py", "1 / 0\n");
+    change_nothing();
+    assert_eq!(files(), [], "there was none");
+    place.write("conftest.py", "");
+    place.run_tests(&["why", "test_a.py::test_nowhere"]);
+    assert_eq!(files(), [], "that one is not collected");
+    place.run_tests(&["run"]);
+    assert!(!files().is_empty());
+    place.write("conftest.py", "1 / 0\n");
+    change_nothing();
 }
 
 #[test]
