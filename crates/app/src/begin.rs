@@ -3,7 +3,8 @@
 //! The same question about the same code that was not answered to its end, because it was killed,
 //! interrupted or out of budget, is taken up again: its runs wait in the [`Recall`], and what they
 //! cost is granted on top of the budget, so that only what is run now is paid for now. The first
-//! run and the isolation that it led to are taken over too.
+//! run and the isolation that it led to are taken over too. Runs in which no test began are made
+//! again: they say nothing, and why they did not begin is not on record.
 //!
 //! Otherwise the campaign begins anew. Either way, a history that cannot be used costs the record,
 //! never the campaign.
@@ -270,10 +271,13 @@ fn resume(
 ) -> Result<Beginning, StoreError> {
     let earlier = store.suite(summary.id)?;
     let mut recall = Recall::default();
-    let mut n_numbers = 0;
+    let (mut n_numbers, mut n_recalled) = (0, 0);
     for (experiment, answer) in answers(&store, summary.id)? {
         n_numbers = n_numbers.max(experiment.run.0 + 1);
-        recall.add(experiment.run, &experiment, answer);
+        if 0 < answer.cost().attempts {
+            n_recalled += 1;
+            recall.add(experiment.run, &experiment, answer);
+        }
     }
     let recorder = Recorder::go_on(store, summary.id, claim, n_numbers)?;
     world.engine().set_isolation(settings.levels);
@@ -283,7 +287,7 @@ fn resume(
         recall,
         recorder,
         first: None,
-        n_recalled: summary.n_runs,
+        n_recalled,
         warnings: settings.warnings,
     })
 }

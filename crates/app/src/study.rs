@@ -259,6 +259,7 @@ impl Inquest<'_> {
             drop(hatch);
             let error = world.take_error();
             let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
+            let perturbed = world.take_perturbed_not_run();
             let ended = how_it_ended(finish, found.ended, is_late);
             let found = Found { ended, ..on_record(found, &logbook.recorder) };
             logbook.stage(
@@ -267,7 +268,7 @@ impl Inquest<'_> {
             let (seen, records) = (logbook.seen(suite), &logbook.records);
             let trial = Trial { suite, found: &found, records, seen, runner };
             let (exhibits, not_tried) = trial.exhibits(world, trying, collected, origin);
-            (found, exhibits, broken.into_iter().chain(not_tried).collect())
+            (found, exhibits, broken.into_iter().chain(perturbed).chain(not_tried).collect())
         })
     }
 }

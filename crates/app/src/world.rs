@@ -10,7 +10,7 @@ use unflake_engine::{
 use unflake_model::{
     Environment, Evidence, Experiment, Observation, Order, Repetition, RunId, TestIndex,
 };
-use unflake_report::Failure;
+use unflake_report::{Failure, Warning};
 
 use crate::drive::{Answer, FailedAttempt, Happening, World};
 
@@ -30,6 +30,8 @@ pub struct EngineWorld {
     chosen: Option<Chosen>,
     ended: Option<Ended>,
     n_not_started: usize,
+    /// How many perturbed runs could not be started, and why the first could not.
+    perturbed_not_run: Option<(u64, String)>,
     error: Option<WorldError>,
     errands: Errands,
     /// How many processes others have at work: so many fewer experiments are worked on at once.
@@ -128,6 +130,7 @@ impl EngineWorld {
             chosen: None,
             ended: None,
             n_not_started: 0,
+            perturbed_not_run: None,
             error: None,
             errands: Errands::default(),
             n_beside: 0,
@@ -191,6 +194,12 @@ impl EngineWorld {
         self.error.take()
     }
 
+    /// That there were perturbed runs which could not be started, if there were.
+    pub(crate) fn take_perturbed_not_run(&mut self) -> Option<Warning> {
+        let (n_runs, reason) = self.perturbed_not_run.take()?;
+        Some(Warning::PerturbedNotRun { n_runs, reason })
+    }
+
     /// What made the engine give up, or kept the last run from being started.
     pub(crate) fn why_nothing(&mut self) -> Option<WorldError> {
         let not_started = self.ended.as_ref().and_then(|last| match &last.ending {
@@ -230,15 +239,7 @@ impl EngineWorld {
     fn ended(&mut self, observation: Observation, ending: Ending, isolation: Isolation) -> Answer {
         let failures = self.under_way.remove(&observation.run).unwrap_or_default();
         let perturbed = self.perturbed.remove(&observation.run);
-        // Perturbed ones do not count: circumstances may be such that none can be started.
-        if let (Ending::NotStarted { why, stderr }, None) = (&ending, &perturbed) {
-            self.n_not_started += 1;
-            if NOT_STARTED_MAX <= self.n_not_started {
-                self.error = Some(WorldError::not_started(why, stderr));
-            }
-        } else {
-            self.n_not_started = 0;
-        }
+        self.count_not_started(&ending, perturbed.is_some());
         let changes = self.changes.remove(&observation.run).unwrap_or_default();
         let perturbed = perturbed.unwrap_or_default();
         let chosen = self.chosen.take();
@@ -246,6 +247,32 @@ impl EngineWorld {
         self.ended = Some(Ended { ending, isolation, failures: told, changes, perturbed, chosen });
         Answer { observation, failures }
     }
+
+    /// Gives up after a few runs in a row that could not be started. Perturbed ones do not count:
+    /// circumstances may be such that none can be.
+    fn count_not_started(&mut self, ending: &Ending, is_perturbed: bool) {
+        let Ending::NotStarted { why, stderr } = ending else {
+            self.n_not_started = 0;
+            return;
+        };
+        if is_perturbed {
+            self.n_not_started = 0;
+            let first = || (0, with_last_line(why, stderr));
+            self.perturbed_not_run.get_or_insert_with(first).0 += 1;
+            return;
+        }
+        self.n_not_started += 1;
+        if NOT_STARTED_MAX <= self.n_not_started {
+            self.error = Some(WorldError::not_started(why, stderr));
+        }
+    }
+}
+
+/// Why a run was not started, with the last line of what was written, which mostly says most.
+fn with_last_line(why: &str, stderr: &str) -> String {
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+    let said = last.map(|last| format!("; it wrote `{last}`"));
+    format!("{why}{}", said.unwrap_or_default())
 }
 
 /// Why the engine cannot go on.
@@ -266,11 +293,9 @@ pub enum WorldError {
 }
 
 impl WorldError {
-    /// With the last line of what was written, which mostly says most.
+    /// With the last line of what was written.
     pub(crate) fn not_started(why: &str, stderr: &str) -> Self {
-        let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
-        let said = last.map(|last| format!("; it wrote `{last}`"));
-        Self::NotStarted { why: format!("{why}{}", said.unwrap_or_default()) }
+        Self::NotStarted { why: with_last_line(why, stderr) }
     }
 }
 

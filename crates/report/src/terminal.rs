@@ -29,7 +29,7 @@ const LINES_MAX: usize = 40;
 /// Tests, changes or culprits that are named in a list of their own.
 const NAMED_MAX: usize = 5;
 /// Warnings shown.
-const WARNINGS_MAX: usize = 10;
+const WARNINGS_MAX: usize = 12;
 const CAPS: Caps = Caps { items: 4, group: 8 };
 
 /// The whole report.

@@ -70,6 +70,13 @@ pub enum Warning {
         /// What stands against it: `it did not come to its end within 60 s`.
         reason: String,
     },
+    /// Runs under other open choices could not be started.
+    PerturbedNotRun {
+        /// How many.
+        n_runs: u64,
+        /// What stood against the first: `collecting again gave other tests: …`.
+        reason: String,
+    },
     /// Something was too large to be watched as a whole.
     WatchedInPart,
     /// Runs could no longer be made; what was known by then is shown.
@@ -105,6 +112,7 @@ impl Warning {
             Self::NotRecorded { .. } => "not-recorded",
             Self::DiffersFromPlain { .. } => "differs-from-plain",
             Self::PlainNotRun { .. } => "plain-not-run",
+            Self::PerturbedNotRun { .. } => "perturbed-not-run",
             Self::WatchedInPart => "watched-in-part",
             Self::BrokenOff { .. } => "broken-off",
         }
@@ -143,6 +151,11 @@ impl Warning {
             Self::PlainNotRun { reason } => {
                 format!("the plain runner could not be asked: {reason}")
             }
+            Self::PerturbedNotRun { n_runs, reason } => {
+                let runs = crate::words::plural(*n_runs, "run", "runs");
+                let choices = "other open choices, such as another hash seed,";
+                format!("{runs} under {choices} could not be started: {reason}")
+            }
             Self::WatchedInPart => "something was too large to be watched as a whole".to_owned(),
             Self::BrokenOff { reason } => format!("no more runs could be made: {reason}"),
         }
@@ -180,6 +193,10 @@ impl Warning {
             }
             Self::PlainNotRun { .. } => {
                 "what was found rests on our own runs; try the printed command yourself"
+            }
+            Self::PerturbedNotRun { .. } => {
+                "tests that depend on such a choice may be missing; \
+                 let the runner collect the same tests, by the same names, at every start"
             }
             Self::WatchedInPart => {
                 "what changes deep inside of large things, or those not looked at for lack of \

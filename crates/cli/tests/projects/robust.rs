@@ -81,6 +81,37 @@ fn a_process_that_ends_before_its_first_test_is_named_by_how_and_by_its_last_wor
 }
 
 #[test]
+fn that_no_run_under_another_hash_seed_can_be_started_is_said_with_the_reason() {
+    let healthy = Project::with(&[]).run(&DETECT);
+    assert!(!healthy.warnings().contains_key("perturbed-not-run"), "{}", healthy.stdout());
+    // Another interpreter collects a test of another name.
+    let named = "import pytest\n\n\
+         @pytest.mark.parametrize('name', [str(hash('x'))])\n\
+         def test_named(name):\n    pass\n";
+    let project = Project::with(&[("test_named.py", named)]);
+    let mut warnings = Vec::new();
+    for n_before in [0, 1] {
+        let ran = project.run(&DETECT);
+        ran.has_found_the_victim();
+        warnings.push(ran.warnings()["perturbed-not-run"].clone());
+        // The budget ends first; so the second campaign goes on with the first.
+        let n_recalled = ran.json()["summary"]["recalled_runs"].as_u64().unwrap();
+        assert_eq!(n_recalled.min(1), n_before, "{}", ran.stdout());
+    }
+    let said = "2 runs under other open choices, such as another hash seed, could not be started: \
+         collecting again gave other tests: test 0 was `test_named.py::test_named[";
+    assert!(warnings[0].starts_with(said), "{}", warnings[0]);
+    assert_eq!(warnings[0], warnings[1]);
+    let id = warnings[0].split('`').nth(1).unwrap();
+    let ran = project.run(&["why", "--json", id]);
+    assert_eq!(ran.verdict(id).as_deref(), Some("not-flaky"));
+    // Of five, the first has the hash seed that all other runs have.
+    assert!(ran.warnings()["perturbed-not-run"].starts_with("4 runs under"), "{}", ran.stdout());
+    let text = project.run(&["why", id]).stdout();
+    assert!(text.contains("tests that depend on such a choice may be missing"), "{text}");
+}
+
+#[test]
 fn a_file_that_cannot_be_imported_is_said_and_the_rest_goes_on() {
     let bad = "import no_such_module_here\ndef test_x(): pass\n";
     let ran = Project::with(&[("test_bad.py", bad)]).run(&DETECT);

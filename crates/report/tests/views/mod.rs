@@ -259,6 +259,10 @@ fn every_warning() -> Vec<Warning> {
         },
         Warning::DiffersFromPlain { n_tests: 2 },
         Warning::PlainNotRun { reason: "it was stopped after 60 s".to_owned() },
+        Warning::PerturbedNotRun {
+            n_runs: 2,
+            reason: "collecting again gave other tests: `test_a[12:01]` is new".to_owned(),
+        },
         Warning::BrokenOff { reason: "cannot prepare a run: the disk is full".to_owned() },
         Warning::OutputTruncated { n_attempts: 2, bytes_max: 65_536 },
     ]
