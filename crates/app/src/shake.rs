@@ -33,7 +33,7 @@ use crate::record::Recorder;
 use crate::study::{
     Question, StudyError, collection_warnings, how_it_ended, now, start, stop_after, target,
 };
-use crate::world::{EngineWorld, Stopped};
+use crate::world::{EngineWorld, Stopped, WorldError};
 
 /// How often a command is tried.
 const TRIES: u32 = 3;
@@ -118,8 +118,7 @@ pub fn shake(
     let inquiry = Inquiry::new(suite.clone().into(), request.budget, |lab| shaken_by(lab, design));
     let (shaken, finish) = drive(inquiry, &mut world, &mut Recall::default(), &mut logbook);
     let Logbook { standing, mut recorder, .. } = logbook;
-    let error = world.take_error();
-    warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
+    warnings.extend(broken_off(world.take_error(), &shaken, &mut recorder)?);
     let by_itself = if shaken.is_complete { Ended::Confident } else { Ended::OutOfBudget };
     let ended = how_it_ended(finish, by_itself, is_late.as_deref());
 
@@ -143,6 +142,21 @@ pub fn shake(
         confidence: request.budget.confidence(),
         origin,
     })
+}
+
+/// What ended it early, if anything did: a warning, or if nothing is known by then, an error.
+fn broken_off(
+    error: Option<WorldError>,
+    shaken: &Shaken,
+    recorder: &mut Recorder,
+) -> Result<Option<Warning>, StudyError> {
+    match error {
+        Some(error) if shaken.fixed.attempts == 0 => {
+            recorder.finish_run(Ended::Interrupted.slug());
+            Err(error.into())
+        }
+        error => Ok(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) })),
+    }
 }
 
 fn experiment(test: TestIndex, factors: Factors, seed: u64, number: u64) -> Experiment {

@@ -1,6 +1,6 @@
 //! The engine as a world that answers experiments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use unflake_engine::{
@@ -24,6 +24,8 @@ pub struct EngineWorld {
     under_way: BTreeMap<RunId, Vec<FailedAttempt>>,
     /// What was made otherwise in perturbed runs under way.
     perturbed: BTreeMap<RunId, Perturbed>,
+    /// Runs under way in which something is to be made otherwise, and not only held fixed.
+    changed: BTreeSet<RunId>,
     /// What tests of watched runs under way left changed.
     changes: BTreeMap<RunId, Vec<(TestIndex, Change)>>,
     /// Open choices of the run under way that were made on purpose.
@@ -126,6 +128,7 @@ impl EngineWorld {
             jobs,
             under_way: BTreeMap::new(),
             perturbed: BTreeMap::new(),
+            changed: BTreeSet::new(),
             changes: BTreeMap::new(),
             chosen: None,
             ended: None,
@@ -239,7 +242,8 @@ impl EngineWorld {
     fn ended(&mut self, observation: Observation, ending: Ending, isolation: Isolation) -> Answer {
         let failures = self.under_way.remove(&observation.run).unwrap_or_default();
         let perturbed = self.perturbed.remove(&observation.run);
-        self.count_not_started(&ending, perturbed.is_some());
+        let is_changed = self.changed.remove(&observation.run);
+        self.count_not_started(&ending, is_changed);
         let changes = self.changes.remove(&observation.run).unwrap_or_default();
         let perturbed = perturbed.unwrap_or_default();
         let chosen = self.chosen.take();
@@ -248,14 +252,14 @@ impl EngineWorld {
         Answer { observation, failures }
     }
 
-    /// Gives up after a few runs in a row that could not be started. Perturbed ones do not count:
-    /// circumstances may be such that none can be.
-    fn count_not_started(&mut self, ending: &Ending, is_perturbed: bool) {
+    /// Gives up after a few runs in a row that could not be started. Changed circumstances do not
+    /// count: they may be such that none can be.
+    fn count_not_started(&mut self, ending: &Ending, is_changed: bool) {
         let Ending::NotStarted { why, stderr } = ending else {
             self.n_not_started = 0;
             return;
         };
-        if is_perturbed {
+        if is_changed {
             self.n_not_started = 0;
             let first = || (0, with_last_line(why, stderr));
             self.perturbed_not_run.get_or_insert_with(first).0 += 1;
@@ -315,8 +319,11 @@ impl World for EngineWorld {
 
     fn submit(&mut self, experiment: &Experiment) {
         self.under_way.insert(experiment.run, Vec::new());
-        if experiment.environment != Environment::Plain {
+        if let Environment::Perturbed { factors, .. } = experiment.environment {
             self.perturbed.insert(experiment.run, Perturbed::default());
+            if !factors.is_empty() {
+                self.changed.insert(experiment.run);
+            }
         }
         // What the engine cannot do at all ends the analysis with what is known.
         if let Err(error) = self.engine.submit(experiment) {

@@ -6,6 +6,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
+use unflake_store::Store;
+
 use crate::common::{Project, VICTIM, python};
 
 /// Enough runs to find the planted victim and its polluter.
@@ -78,6 +80,14 @@ fn a_process_that_ends_before_its_first_test_is_named_by_how_and_by_its_last_wor
     }
     let text = project.run(&["why", VICTIM]).stdout();
     assert!(text.contains("no more runs could be made"), "{text}");
+    // All that it makes are perturbed, and it wants hundreds.
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("history.sqlite");
+    let ran = project.run(&["shake", VICTIM, "--store", store.to_str().unwrap()]);
+    ran.could_not_run(&["no run can be started", said]);
+    let campaigns = Store::open(&store).unwrap().campaigns(9).unwrap();
+    let [campaign] = &campaigns[..] else { panic!("{campaigns:?}") };
+    assert_eq!((campaign.n_runs, campaign.ended.as_deref()), (3, Some("interrupted")));
 }
 
 #[test]
