@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
-use unflake_detect::choices;
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::{self, Class, FailingOriginal, Verify, idflakies};
 use unflake_detect::reruns::belief::Rates;
 use unflake_detect::reruns::schedule::{Candidate, Exposure, Terms};
+use unflake_detect::why::why;
 use unflake_detect::{Inquiry, Lab, reruns};
 use unflake_model::{
     Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Verdict,
@@ -56,11 +56,7 @@ impl Analysis<'_> {
                     // It is evidence too, and was made already.
                     let _ = lab.run(Order::original(lab.suite())).await;
                 }
-                let finding = explain(lab.clone(), test, depth).await;
-                if finding.verdict != Verdict::NotFlaky {
-                    return finding;
-                }
-                choices::seek(lab, test, n_perturbed).await.unwrap_or(finding)
+                why(lab, test, depth, n_perturbed).await
             });
             let (finding, finish) = drive(inquiry, world, recall, watcher);
             let is_short = depth != Depth::Kind && !finding.is_complete;

@@ -83,6 +83,25 @@ fn why_names_the_state_setter_of_a_brittle() {
 }
 
 #[test]
+fn why_says_that_a_test_fails_the_second_time_with_the_command_that_shows_it() {
+    let test = "tests/test_coupons.py::test_a_coupon_can_be_registered";
+    let output = unflake(&shop(), &["why", test, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["ended"], "confident");
+    let nio = finding(&report, test);
+    assert_eq!((&nio["verdict"], &nio["confirmed"]), (&"nio".into(), &true.into()));
+    assert_eq!(nio["evidence"]["cold"], serde_json::json!({"as_predicted": 3, "tries": 3}));
+    assert!(nio["failure"]["message"].is_string(), "{nio}");
+    let [command] = &nio["reproduce"].as_array().unwrap()[..] else { panic!("{nio}") };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command.as_str().unwrap()]).current_dir(shop());
+    shell.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTEST_ADDOPTS", "-p no:cacheprovider");
+    let printed = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+    assert!(printed.contains("1 failed, 1 passed"), "{command}: {printed}");
+}
+
+#[test]
 fn detect_finds_every_deterministic_kind_within_a_budget_of_runs() {
     let output = unflake(&shop(), &["detect", "--depth", "kind", "--runs", "400", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));

@@ -34,9 +34,10 @@ use unflake_stats::rate::Rate;
 
 use crate::cause::causes;
 use crate::choices::{self, Contrast, NOTHING_PERTURBED};
-use crate::explain::{ALONE_CONFIRMED, Depth, explain};
+use crate::explain::{Depth, explain};
 use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
+use crate::twice;
 
 /// Orders after which suspicions are ripe to be looked into.
 pub const N_ORDERS_RIPE: u64 = 8;
@@ -300,8 +301,8 @@ impl Campaign {
         let attempts: Vec<(TestIndex, OutcomeKind)> =
             runs.iter().flat_map(|run| run.outcomes()).collect();
         let spoiled =
-            attempts.chunks_exact(2).filter(|pair| passes_then_fails(pair[0].1, pair[1].1));
-        let confirm = |test| confirm_non_idempotent(self.lab.part(Urgency::Investigate), test);
+            attempts.chunks_exact(2).filter(|pair| twice::passes_then_fails(pair[0].1, pair[1].1));
+        let confirm = |test| twice::confirm(self.lab.part(Urgency::Investigate), test);
         let findings = join_all(spoiled.map(|pair| confirm(pair[0].0))).await;
         self.other_findings.extend(findings.into_iter().flatten());
         Ok(())
@@ -395,21 +396,6 @@ impl Campaign {
             ended,
         }
     }
-}
-
-fn passes_then_fails(first: OutcomeKind, second: OutcomeKind) -> bool {
-    (first.evidence(), second.evidence()) == (Some(Evidence::Pass), Some(Evidence::Fail))
-}
-
-/// Non-idempotent, if it fails the second time and only then, every time, with nothing before it.
-async fn confirm_non_idempotent(lab: Lab, test: TestIndex) -> Option<Finding> {
-    let order = Order::from_distinct([test]);
-    let run = |_| lab.run_with(order.clone(), Environment::Plain, Repetition::Twice);
-    let is_so = |run: &Rc<Run>| passes_then_fails(run.outcomes[0], run.outcomes[1]);
-    let Ok(runs) = try_join_all((0..ALONE_CONFIRMED).map(run)).await else {
-        return Some(finding(&lab, test, Verdict::Nio, Confirmed::No));
-    };
-    runs.iter().all(is_so).then(|| finding(&lab, test, Verdict::Nio, Confirmed::Yes))
 }
 
 /// Choices under which a test was seen to fail, and to pass.

@@ -78,17 +78,17 @@ pub(crate) async fn confirm_all(
 }
 
 /// Whether a test is implementation-dependent: tries one seed after the other.
-pub async fn seek(lab: Lab, test: TestIndex, n_seeds: u64) -> Option<Finding> {
+pub async fn seek(lab: Lab, test: TestIndex, n_seeds: u64) -> Result<Option<Finding>, OutOfBudget> {
     for seed in 0..n_seeds {
         let failing = Environment::open_choices(seed);
         let order = Order::from_distinct([test]);
-        let run = lab.run_with(order, failing, Repetition::Once).await.ok()?;
+        let run = lab.run_with(order, failing, Repetition::Once).await?;
         if ends(&run, test) == Some(Evidence::Fail) {
             let contrast = Contrast { failing, passing: NOTHING_PERTURBED };
-            return confirm_all(lab, vec![test], contrast).await.pop();
+            return Ok(confirm_all(lab, vec![test], contrast).await.pop());
         }
     }
-    None
+    Ok(None)
 }
 
 /// The same tests in both environments.

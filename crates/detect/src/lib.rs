@@ -8,7 +8,10 @@
 //! | question | analysis |
 //! |---|---|
 //! | which tests are flaky? | [`campaign`] |
-//! | what about this test? | [`explain`] |
+//! | what about this test? | [`why`] |
+//! | on which tests does it depend? | [`explain`] |
+//! | does it fail the second time? | [`twice`] |
+//! | does it depend on open choices? | [`choices`] |
 //! | which circumstance makes this test fail? | [`shake`] |
 //! | what would iDFlakies say? | [`idflakies`] |
 //! | what would the five-step categorisation say? | [`categorise`] |
@@ -43,5 +46,7 @@ pub mod search;
 pub mod shake;
 pub mod subset;
 mod tour;
+pub mod twice;
+pub mod why;
 
 pub use lab::{Inquiry, Lab, OutOfBudget, Suspicion, Urgency};

@@ -1,0 +1,46 @@
+//! Does a test fail when it is run a second time in the same process?
+//!
+//! One run of it twice in a row raises the suspicion. Any test may fail by chance, and in an order
+//! others ran before it; so it is put to the test again, alone: it must pass the first time and
+//! fail the second, every time.
+
+use std::rc::Rc;
+
+use futures_util::future::try_join_all;
+use unflake_model::{
+    Environment, Evidence, Finding, Order, OutcomeKind, Repetition, TestIndex, Verdict,
+};
+
+use crate::campaign::{Confirmed, finding};
+use crate::explain::ALONE_CONFIRMED;
+use crate::lab::{Lab, OutOfBudget};
+use crate::ledger::Run;
+
+/// Whether this is how a non-idempotent test ends, the first time and the second.
+pub(crate) fn passes_then_fails(first: OutcomeKind, second: OutcomeKind) -> bool {
+    (first.evidence(), second.evidence()) == (Some(Evidence::Pass), Some(Evidence::Fail))
+}
+
+/// Whether a test is non-idempotent: tries it once, and where it shows, often.
+pub async fn seek(lab: Lab, test: TestIndex) -> Result<Option<Finding>, OutOfBudget> {
+    if !is_so(&run(&lab, test).await?) {
+        return Ok(None);
+    }
+    Ok(confirm(lab, test).await)
+}
+
+/// Non-idempotent, if it fails the second time and only then, every time, with nothing before it.
+pub(crate) async fn confirm(lab: Lab, test: TestIndex) -> Option<Finding> {
+    let Ok(runs) = try_join_all((0..ALONE_CONFIRMED).map(|_| run(&lab, test))).await else {
+        return Some(finding(&lab, test, Verdict::Nio, Confirmed::No));
+    };
+    runs.iter().all(is_so).then(|| finding(&lab, test, Verdict::Nio, Confirmed::Yes))
+}
+
+async fn run(lab: &Lab, test: TestIndex) -> Result<Rc<Run>, OutOfBudget> {
+    lab.run_with(Order::from_distinct([test]), Environment::Plain, Repetition::Twice).await
+}
+
+fn is_so(run: &Rc<Run>) -> bool {
+    passes_then_fails(run.outcomes[0], run.outcomes[1])
+}
