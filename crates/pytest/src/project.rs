@@ -66,12 +66,18 @@ pub const HASH_SEED: &str = "PYTHONHASHSEED";
 
 /// Hash seeds are drawn below this: small numbers are typed more easily, and do as well.
 const HASH_SEEDS: usize = 10_000;
+/// Tells the hash seed of a campaign from that of a perturbed run with the same seed.
+const CAMPAIGN: u64 = 1;
 
 /// The variables that an interpreter must be started with for these factors.
 pub fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
-    let draw = || 1 + Random::labelled(seed, &[Factor::HashSeed as u64]).below(HASH_SEEDS);
+    let draw = || draw(&mut Random::labelled(seed, &[Factor::HashSeed as u64]));
     let hashed = factors.contains(Factor::HashSeed);
     hashed.then(|| (HASH_SEED.into(), draw().to_string().into())).into_iter().collect()
+}
+
+fn draw(random: &mut Random) -> u64 {
+    1 + random.below(HASH_SEEDS) as u64
 }
 
 /// A hash seed for all runs of a campaign with this seed; none if the user has chosen one. Without,
@@ -79,9 +85,12 @@ pub fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
 /// ways of running.
 pub fn hash_seed(seed: u64) -> Option<u64> {
     let is_chosen = std::env::var_os(HASH_SEED).is_some_and(|chosen| chosen != "random");
-    let drawn = own_env([Factor::HashSeed].into_iter().collect(), seed);
-    let value = drawn.first().and_then(|(_, value)| value.to_str()?.parse().ok());
-    value.filter(|_| !is_chosen)
+    (!is_chosen).then(|| draw_for_campaign(seed))
+}
+
+/// Perturbed runs are numbered from 0, as campaigns mostly are, and are to have other ones.
+fn draw_for_campaign(seed: u64) -> u64 {
+    draw(&mut Random::labelled(seed, &[Factor::HashSeed as u64, CAMPAIGN]))
 }
 
 impl Project {
@@ -117,6 +126,21 @@ impl Project {
             keeps_classes: false,
             perturbing: Some(Perturbing::Factors(own_env)),
             trace_flags: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_has_another_hash_seed_than_the_perturbed_runs_in_it() {
+        let choices: Factors = [Factor::HashSeed].into_iter().collect();
+        let perturbed = |seed| own_env(choices, seed).pop().unwrap().1;
+        for seed in 0..100 {
+            let campaign = draw_for_campaign(seed).to_string();
+            assert!((0..5).all(|run| perturbed(run) != *campaign), "{seed}");
         }
     }
 }
