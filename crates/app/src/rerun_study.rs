@@ -55,6 +55,8 @@ pub struct RerunStudy {
     pub n_recalled: u64,
     /// The name of the campaign, if it is on record.
     pub campaign: Option<String>,
+    /// For each order, a run that had it, as `unflake replay` takes it; none if not on record.
+    pub order_runs: Vec<String>,
     /// How sure.
     pub confidence: Confidence,
     /// What limits the answer.
@@ -114,6 +116,7 @@ pub fn study_reruns(
 
     let is_whole = extent == Extent::Whole && finish == Finish::Complete;
     let campaign = gathered.logbook.recorder.name();
+    let order_runs = campaign.as_ref().map(|name| gathered.order_runs(name)).unwrap_or_default();
     let ended = if is_whole { Ended::Confident } else { Ended::OutOfBudget };
     gathered.logbook.recorder.finish_run(ended.slug());
     warnings.extend(gathered.logbook.recorder.take_trouble());
@@ -127,6 +130,7 @@ pub fn study_reruns(
         is_interrupted: finish == Finish::Interrupted && !is_late,
         n_recalled,
         campaign,
+        order_runs,
         confidence,
         warnings,
     })
@@ -172,6 +176,19 @@ impl Watcher for Gathered<'_> {
 }
 
 impl Gathered<'_> {
+    /// For each order, the first run that had it; none from the first on that was not run.
+    fn order_runs(&self, campaign: &str) -> Vec<String> {
+        let mut first: BTreeMap<usize, u64> = BTreeMap::new();
+        for (experiment, _) in &self.runs {
+            if let Some(order) = self.orders.get(experiment.order.tests()) {
+                let number = self.logbook.recorder.number(experiment.run).0;
+                let known = first.entry(*order).or_insert(number);
+                *known = number.min(*known);
+            }
+        }
+        (0..).map_while(|order| Some(format!("{campaign}/{}", first.get(&order)?))).collect()
+    }
+
     /// In the order in which they were asked for.
     fn into_runs(mut self, n_tests: usize) -> Runs {
         self.runs.sort_by_key(|(experiment, _)| experiment.run);

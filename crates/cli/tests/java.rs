@@ -172,6 +172,23 @@ fn tests_that_call_what_can_come_out_otherwise_are_listed_and_written_down() {
 }
 
 #[test]
+fn a_study_of_a_java_module_has_the_same_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["study", "--batches", "4", "--runs-per-batch", "2", "--alone", "2", "--json"]);
+    command.args(["--no-store", "--", "-pl", "old", "-am"]).current_dir(folder.path());
+    let ran = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "{stderr}");
+    let study: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!((&study["tests"], &study["runs"]), (&json!(22), &json!(8)), "{study}");
+    let flaky = study["flaky"].as_array().unwrap();
+    let brittle = flaky.iter().find(|it| it["id"] == "com.acme.CatalogTest#findsBook").unwrap();
+    assert_eq!(brittle["alone"]["failures"], 2, "{brittle}");
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("build.gradle"), "").unwrap();

@@ -67,6 +67,14 @@ fn a_study_of_the_shop_has_the_tables_of_the_published_one() {
     let failed = suite["failed"]["failures"].as_u64().unwrap();
     let (least, most) = (suite["failed_at_least"].as_u64(), suite["failed_at_most"].as_u64());
     assert!((least.unwrap()..=most.unwrap()).contains(&failed), "{suite}");
+    // The order that is advised can be had: the victim ends there as on record.
+    assert_eq!(victim["see_failure"]["place"], "order");
+    let run = victim["see_failure"]["replay"].as_str().unwrap();
+    let replay = unflake(&shop(), &["replay", run, "--json", "--store", store]);
+    let replay = json(&replay);
+    assert_eq!(replay["tests"], whole["tests"], "{replay}");
+    let differs = |it: &Value| it["test"].as_str().unwrap().contains("test_price_is_shown_in_euro");
+    assert!(!replay["differences"].as_array().unwrap().iter().any(differs), "{replay}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use unflake_model::{OutcomeKind, RootCause, TestId};
 
-use crate::json::{Placed, Runner, WarningRow, safe_json, seconds};
+use crate::json::{Runner, WarningRow, safe_json, seconds};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{more, percent, plural, span};
@@ -174,17 +174,4 @@ impl<'a> Report<'a> {
 /// For programs.
 pub fn json(exposed: &Exposed) -> String {
     safe_json(&Report::of(exposed))
-}
-
-/// The same for the modules of a project, each with its name.
-pub fn json_modules(modules: &[(&str, Exposed)]) -> String {
-    let reports: Vec<_> = modules.iter().map(|(name, it)| (*name, Report::of(it))).collect();
-    let placed = reports.iter().map(|(module, what)| Placed { module, what });
-    safe_json(&Modules { schema: SCHEMA_VERSION, modules: placed.collect() })
-}
-
-#[derive(Serialize)]
-struct Modules<'a> {
-    schema: u32,
-    modules: Vec<Placed<'a, Report<'a>>>,
 }

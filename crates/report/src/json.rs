@@ -49,12 +49,22 @@ pub fn render_modules(modules: &[(&str, View<'_>)]) -> String {
     safe_json(&joined)
 }
 
+/// Reports about the modules of a project as one, each with its module.
+pub fn join_modules(reports: &[(&str, String)]) -> String {
+    let placed = reports.iter().map(|(module, report)| {
+        let what: serde_json::Value = serde_json::from_str(report).expect("a report of ours");
+        value(&Placed { module, what: &what })
+    });
+    let placed: Vec<serde_json::Value> = placed.collect();
+    safe_json(&serde_json::json!({ "schema": SCHEMA_VERSION, "modules": placed }))
+}
+
 /// Something that belongs to a module.
 #[derive(Serialize)]
-pub(crate) struct Placed<'a, T> {
-    pub(crate) module: &'a str,
+struct Placed<'a, T> {
+    module: &'a str,
     #[serde(flatten)]
-    pub(crate) what: &'a T,
+    what: &'a T,
 }
 
 fn value(what: &impl Serialize) -> serde_json::Value {

@@ -38,6 +38,8 @@ pub struct StudyView<'a> {
     pub is_whole: bool,
     /// The name of the campaign, if it is on record.
     pub campaign: Option<&'a str>,
+    /// For each order, a run that had it, as `unflake replay` takes it; none if not on record.
+    pub order_runs: &'a [String],
     /// What limits the answer.
     pub warnings: &'a [Warning],
 }
@@ -166,8 +168,8 @@ fn about(view: &StudyView<'_>, row: &TestRow) -> Vec<(&'static str, String)> {
         lines.push(("alone", failed(row.alone, view.confidence)));
     }
     lines.push(("burst", burst(row)));
-    lines.push(("to see", format!("a failure: {}", advice(&row.see_failure, view.confidence))));
-    lines.push(("", format!("a pass: {}", advice(&row.see_pass, view.confidence))));
+    lines.push(("to see", format!("a failure: {}", advice(&row.see_failure, view))));
+    lines.push(("", format!("a pass: {}", advice(&row.see_pass, view))));
     if let (Some(pass), Some(fail)) = (row.timing.pass, row.timing.fail) {
         let meaning = match row.timing.hint {
             TimingHint::AsyncWait => "; failing takes much longer, as with async waits",
@@ -198,11 +200,15 @@ fn burst(row: &TestRow) -> String {
     format!("at most {most} in a row in the suite{alone}")
 }
 
-fn advice(advice: &Advice, confidence: Confidence) -> String {
+fn advice(advice: &Advice, view: &StudyView<'_>) -> String {
+    let confidence = view.confidence;
     let place = match advice.place {
         Place::Alone => "run it alone".to_owned(),
         Place::Suite => "run the suite".to_owned(),
-        Place::Order(order) => format!("run the suite in order {}", order + 1),
+        Place::Order(order) => match view.order_runs.get(order) {
+            Some(run) => format!("`unflake replay {run}`, the suite in order {}", order + 1),
+            None => format!("run the suite in order {}", order + 1),
+        },
     };
     let often = match advice.runs {
         None => "it was never seen".to_owned(),
@@ -311,6 +317,7 @@ struct TestJson<'a> {
 struct AdviceJson {
     place: &'static str,
     order: Option<usize>,
+    replay: Option<String>,
     share: f64,
     runs: Option<u64>,
 }
@@ -407,16 +414,17 @@ fn test_json<'a>(view: &StudyView<'a>, row: &TestRow) -> TestJson<'a> {
             TimingHint::NotAsync => "not-async",
             TimingHint::Unknown => "unknown",
         },
-        see_failure: advice_json(row.see_failure),
-        see_pass: advice_json(row.see_pass),
+        see_failure: advice_json(row.see_failure, view),
+        see_pass: advice_json(row.see_pass, view),
     }
 }
 
-fn advice_json(advice: Advice) -> AdviceJson {
+fn advice_json(advice: Advice, view: &StudyView<'_>) -> AdviceJson {
     let (place, order) = match advice.place {
         Place::Alone => ("alone", None),
         Place::Suite => ("suite", None),
         Place::Order(order) => ("order", Some(order)),
     };
-    AdviceJson { place, order, share: advice.share, runs: advice.runs }
+    let replay = order.and_then(|order| view.order_runs.get(order).cloned());
+    AdviceJson { place, order, replay, share: advice.share, runs: advice.runs }
 }

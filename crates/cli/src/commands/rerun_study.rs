@@ -5,13 +5,16 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use unflake_app::adapter::Adapter;
+use unflake_app::java::JavaModule;
 use unflake_app::rerun_study::{RerunRequest, RerunStudy, study_reruns};
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::Interrupt;
 use unflake_report::rerun_study::{StudyView, json, markdown, text};
 
-use crate::commands::study::{budget, confidence};
+use crate::commands::study::{Subject, budget, confidence, worse};
 use crate::exit::{self, Failure};
+use crate::java::{self, Built};
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
 use crate::store_args::KeepArgs;
@@ -119,6 +122,36 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
             return Err(Failure::input(format!("{option}: `0` is none"), "give 1 or more"));
         }
     }
+    let interrupt = Interrupt::default();
+    stop_on_ctrl_c(&interrupt);
+    let subject = subject(args, &interrupt)?;
+    let studies = studies(args, jobs, &subject, &interrupt)?;
+    let format = if args.json { TablesFormat::Json } else { args.format };
+    let parts = studies.iter().map(|(name, study)| (&**name, shown(study, format))).collect();
+    let mut out = io::stdout().lock();
+    out.write_all(java::joined(parts, format == TablesFormat::Json).as_bytes())?;
+    out.flush()?;
+    Ok(studies.iter().map(|(_, study)| code(study)).reduce(worse).unwrap_or(exit::SUCCESS))
+}
+
+fn subject(args: &RerunStudyArgs, interrupt: &Interrupt) -> Result<Subject, Failure> {
+    let folder = here()?;
+    if java::is_meant(&folder, args.python.as_deref()) {
+        java::refuse_paths(&args.tests)?;
+        return java::build(folder, args.options.clone(), interrupt).map(Subject::Java);
+    }
+    let (python, tests) = (args.python.clone(), args.tests.clone());
+    project(folder, python, tests, args.options.clone()).map(Subject::Python)
+}
+
+/// Of the project, or of each of its modules, with its name.
+fn studies(
+    args: &RerunStudyArgs,
+    jobs: usize,
+    subject: &Subject,
+    interrupt: &Interrupt,
+) -> Result<Vec<(String, RerunStudy)>, Failure> {
+    let time = args.time.map(|time| time / subject.n_parts());
     let confidence = confidence(args.confidence)?;
     let request = RerunRequest {
         settings: Settings {
@@ -127,23 +160,32 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
             runs_per_batch: args.runs_per_batch,
             alone_max: args.alone,
         },
-        budget: budget(args.runs, args.time, jobs, confidence)?,
-        wall_max: args.time.map(|time| time + time / 10),
+        budget: budget(args.runs, time, jobs, confidence)?,
+        wall_max: time.map(|time| time + time / 10),
         keep: args.keep.keep()?,
     };
-    let project = project(here()?, args.python.clone(), args.tests.clone(), args.options.clone())?;
-    let limits = limits(levels(args.isolation), args.timeout, jobs);
-    let interrupt = Interrupt::default();
-    stop_on_ctrl_c(&interrupt);
-    let mut line = Line::new(Goal { time: args.time, ..Goal::default() });
-    let study = study_reruns(&request, &project, &limits, &interrupt, &mut line);
-    line.clear();
-    let study = study.map_err(|error| not_run(&error))?;
-    show(&study, if args.json { TablesFormat::Json } else { args.format })?;
-    Ok(code(&study))
+    let go = |project: &dyn Adapter, levels| {
+        let limits = limits(levels, args.timeout, jobs);
+        let mut line = Line::new(Goal { time, ..Goal::default() });
+        let study = study_reruns(&request, project, &limits, interrupt, &mut line);
+        line.clear();
+        study.map_err(|error| not_run(&error))
+    };
+    match subject {
+        Subject::Python(project) => Ok(vec![(String::new(), go(project, levels(args.isolation))?)]),
+        Subject::Java(Built { project, modules, nondex }) => {
+            let of_module = |prepared| {
+                let prepared = &java::with_archive(prepared, interrupt)?;
+                let nondex = nondex.as_ref();
+                let module = JavaModule { project, prepared, nondex, tracing: None };
+                Ok((prepared.module.name.clone(), go(&module, Vec::new())?))
+            };
+            modules.iter().map(of_module).collect()
+        }
+    }
 }
 
-fn show(study: &RerunStudy, format: TablesFormat) -> Result<(), Failure> {
+fn shown(study: &RerunStudy, format: TablesFormat) -> String {
     let view = StudyView {
         suite: &study.suite,
         tables: &study.tables,
@@ -151,17 +193,14 @@ fn show(study: &RerunStudy, format: TablesFormat) -> Result<(), Failure> {
         n_recalled: study.n_recalled,
         is_whole: study.is_whole,
         campaign: study.campaign.as_deref(),
+        order_runs: &study.order_runs,
         warnings: &study.warnings,
     };
-    let shown = match format {
+    match format {
         TablesFormat::Text => text(&view),
         TablesFormat::Json => json(&view),
         TablesFormat::Markdown => markdown(&view),
-    };
-    let mut out = io::stdout().lock();
-    out.write_all(shown.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    }
 }
 
 fn code(study: &RerunStudy) -> u8 {

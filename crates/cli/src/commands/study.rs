@@ -142,6 +142,16 @@ pub(crate) enum Subject {
     Java(Built),
 }
 
+impl Subject {
+    /// How many suites it has, each of which is looked into by itself.
+    pub(crate) fn n_parts(&self) -> u32 {
+        match self {
+            Self::Python(_) => 1,
+            Self::Java(built) => u32::try_from(built.modules.len()).unwrap_or(u32::MAX).max(1),
+        }
+    }
+}
+
 /// Everything that looking into tests needs.
 pub(crate) struct Task {
     pub(crate) request: Request,
@@ -167,11 +177,8 @@ impl Task {
         stop_on_ctrl_c(&interrupt);
         let subject = subject(args, paths, &interrupt)?;
         // The time is for all modules together.
-        let n_parts = match (&subject, &question) {
-            (Subject::Python(_), _) | (_, Question::Test(_)) => 1,
-            (Subject::Java(built), _) => built.modules.len(),
-        };
-        let time = args.time.map(|time| time / u32::try_from(n_parts).unwrap_or(u32::MAX));
+        let is_one = matches!(question, Question::Test(_));
+        let time = args.time.map(|time| if is_one { time } else { time / subject.n_parts() });
         let request = Request {
             question,
             depth: depth(args.depth),

@@ -117,18 +117,9 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
 fn show(modules: &[(&str, Exposed)], is_json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let layout = Layout { width: WIDTH, colour: colour(&out) };
-    let report = match modules {
-        [(_, one)] if is_json => exposed::json(one),
-        [(_, one)] => exposed::text(one, layout),
-        _ if is_json => exposed::json_modules(modules),
-        _ => {
-            let text = |(name, it): &(&str, Exposed)| {
-                format!("Module {name}\n\n{}\n", exposed::text(it, layout))
-            };
-            modules.iter().map(text).collect()
-        }
-    };
-    out.write_all(report.as_bytes())?;
+    let shown = |it: &Exposed| if is_json { exposed::json(it) } else { exposed::text(it, layout) };
+    let parts = modules.iter().map(|(name, it)| (*name, shown(it))).collect();
+    out.write_all(java::joined(parts, is_json).as_bytes())?;
     out.flush()?;
     Ok(())
 }

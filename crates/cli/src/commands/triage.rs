@@ -15,6 +15,7 @@ use unflake_pytest::quote;
 use unflake_report::{percent, plural, visible};
 
 use crate::exit::{self, Failure};
+use crate::java;
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
@@ -100,7 +101,13 @@ pub(crate) fn run(args: &TriageArgs) -> Result<u8, Failure> {
         tests_max: args.tests_max,
         wall_max: args.time,
     };
-    let project = project(here()?, args.python.clone(), Vec::new(), args.options.clone())?;
+    let folder = here()?;
+    if java::is_meant(&folder, args.python.as_deref()) {
+        let message = "reports can be looked into for pytest only so far".to_owned();
+        let hint = "`unflake why TEST` says of what kind one test is".to_owned();
+        return Err(Failure::NotRun { message, hint: Some(hint) });
+    }
+    let project = project(folder, args.python.clone(), Vec::new(), args.options.clone())?;
     let limits = limits(levels(args.isolation), args.timeout, 1);
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
