@@ -39,9 +39,9 @@ which tests run:
 that Maven or Gradle builds, and `unflake why` looks into one test; nothing is to be configured, \
 and nothing is installed into the project. `unflake shake` says which circumstance makes a Python \
 test fail, `unflake fix` repairs a pytest test that depends on others. What they run is recorded \
-as they go: a campaign that was cut off goes on with the same command, `unflake history` shows \
-what happened, `unflake replay` runs one run again. `unflake orders` says which orders to run, for \
-any other runner.";
+as they go: a campaign that was cut off goes on with the same command (a shaken test begins anew), \
+`unflake history` shows what happened, `unflake replay` runs one run again. `unflake orders` says \
+which orders to run, for any other runner.";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -78,8 +78,9 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "paths",
         default: "[]",
-        why: "What `detect` looks at: files, folders or tests, as the runner takes them. Name \
-              those worth it when the whole suite takes too long.",
+        why: "What `detect`, `run`, `lint`, `trace` and `doctor` look at: files, folders or \
+              tests, as the runner takes them. Name those worth it when the whole suite takes too \
+              long.",
         kind: Kind::Paths,
         check: |_| Ok(()),
     },
@@ -140,8 +141,8 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "jobs",
         default: "2",
-        why: "How many runs at once; without it, as many as there are processors. Set 1 where \
-              tests share something that cannot be isolated.",
+        why: "How many runs at once; without it, as many as there are processors (`shake`: 1). \
+              Set 1 where tests share something that cannot be isolated.",
         kind: Kind::Number,
         check: positive,
     },
@@ -158,7 +159,8 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         key: "isolation",
         default: "\"all\"",
         why: "How far to keep runs apart: \"all\", \"no-net\" where tests need the network, \
-              \"none\" where they need to see each other's files.",
+              \"none\" where they need to see each other's files. Without it, `triage` takes \
+              \"no-net\"; `run` heeds only its own option, and is not kept apart without.",
         kind: Kind::Text,
         check: one_of::<IsolationArg>,
     },

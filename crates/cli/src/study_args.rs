@@ -106,7 +106,7 @@ pub(crate) struct LookArgs {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub runner: RunnerArg,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
 
@@ -126,7 +126,7 @@ pub(crate) struct LookArgs {
     #[arg(long, value_name = "DEPTH", default_value = "roles")]
     pub depth: DepthArg,
 
-    /// How many runs at once [default: the number of processors]
+    /// How many runs at once [default: the number of processors; for `shake`, 1]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
 

@@ -31,7 +31,7 @@ pub(crate) struct DoctorArgs {
     /// Files, folders or tests, as the runner takes them [default: all]
     pub paths: Vec<OsString>,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
 

@@ -29,7 +29,7 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
 }
@@ -93,8 +93,8 @@ impl Around<'_> {
     fn text(&self) -> String {
         let head = format!(
             "Settings of unflake for this project. Each stands here with what is taken without \
-             it; remove the # before it to change it. What is typed on the command line goes \
-             first. When this was written: {}.",
+             it, or with an example; remove the # before it to change it. What is typed on the \
+             command line goes first. When this was written: {}.",
             self.summary()
         );
         let mut text = comment(&head);

@@ -32,7 +32,7 @@ pub(crate) struct LintArgs {
     /// Files, folders or tests to look at, as the runner takes them [default: all]
     pub paths: Vec<OsString>,
 
-    /// Run the tests once, and look at what each leaves behind
+    /// Run the tests once, and look at what each leaves behind; there is no other way yet
     #[arg(long)]
     pub dynamic: bool,
 
@@ -48,7 +48,7 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     pub third_party: bool,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
 

@@ -59,7 +59,7 @@ pub(crate) struct RerunStudyArgs {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
 

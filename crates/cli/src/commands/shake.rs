@@ -36,6 +36,9 @@ Factors:
   columns      another width of the terminal
   neighbours   other tests run at the same time
 
+The test is run alone, one run at a time unless --jobs says otherwise. --depth and --fresh change
+nothing here: a search that was cut off always begins anew.
+
 Examples:
   unflake shake tests/test_cart.py::test_total
       which circumstance makes it fail, how often, and the command that shows it

@@ -55,7 +55,7 @@ pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub store: StoreArgs,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, else `python3`]
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
 
