@@ -10,7 +10,7 @@ use unflake_calls::Set;
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::{Exposure, Terms};
-use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError};
+use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError, StartErrorKind};
 use unflake_model::{Budget, RootCause, Suite, TestId, TestIndex};
 use unflake_report::{Ended, Exhibit, NotCollected, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
@@ -85,8 +85,8 @@ pub enum StudyError {
         /// Names that end like it.
         similar: Vec<TestId>,
     },
-    /// The user interrupted before anything was known.
-    #[error("interrupted before the first run was over")]
+    /// The user interrupted, or the time was up, before anything was known.
+    #[error("stopped before the first run was over")]
     Interrupted,
 }
 
@@ -342,7 +342,11 @@ fn start_and(
     interrupt: &Interrupt,
     meanwhile: impl FnOnce(),
 ) -> Result<Engine, StudyError> {
-    let engine = Engine::start_and(project.launch(limits), interrupt, meanwhile)?;
+    let started = Engine::start_and(project.launch(limits), interrupt, meanwhile);
+    let engine = started.map_err(|error| match error.kind {
+        StartErrorKind::Interrupted => StudyError::Interrupted,
+        _ => StudyError::Start(error),
+    })?;
     let is_empty = engine.collected().tests.len() == engine.set_aside().len();
     if is_empty { Err(StudyError::NoTests) } else { Ok(engine) }
 }

@@ -18,6 +18,7 @@
 //! | passes, and fails again | passes | passes | non-idempotent |
 //! | fails | fails | fails | always failing: a regression |
 //! | passes | passes | passes | was seen to flake, not reproduced |
+//! | same as prefix | | no time left for any | insufficient evidence |
 //!
 //! All forks of one agent share its hash seed, so other seeds take other agents: the only part that
 //! starts Python anew. Other open choices (random seeds, time zones, directory listings) are not
@@ -192,6 +193,8 @@ pub fn triage(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Triage, TriageError> {
+    // Several engines are started, and none after the time is up.
+    let interrupt = &interrupt.lasting();
     if let Some(max) = request.wall_max {
         stop_after(max, interrupt.clone());
     }
@@ -224,6 +227,10 @@ pub fn triage(
         let place = Place { project, limits, interrupt };
         place.try_seeds(request.n_seeds, &suite, &mut open)?;
     }
+    let stays_open = |seen: &Seen| {
+        let has_no_seed = 0 < request.n_seeds && seen.seeds.is_empty();
+        interrupt.is_raised() && has_no_seed && seen.asks_for_seeds()
+    };
     Ok(Triage {
         not_looked_into: report.failed[looked_at.len()..]
             .iter()
@@ -232,7 +239,8 @@ pub fn triage(
         tests: looked_at
             .into_iter()
             .map(|(test, n_before, message, seen)| {
-                let verdict = seen.verdict();
+                let is_open = stays_open(&seen);
+                let verdict = if is_open { Verdict::InsufficientEvidence } else { seen.verdict() };
                 let (test, sure) = (suite.id(test).clone(), seen.sure(verdict));
                 Triaged { test, message, n_before, seen, verdict, sure }
             })
@@ -268,7 +276,10 @@ impl Place<'_> {
             let mut seeded = self.project.clone();
             let value = OsString::from(seed.to_string());
             seeded.env.push((OsString::from("PYTHONHASHSEED"), Some(value)));
-            let engine = start(&seeded, self.limits, self.interrupt)?;
+            let engine = match start(&seeded, self.limits, self.interrupt) {
+                Err(StudyError::Interrupted) => return Ok(()),
+                started => started?,
+            };
             let there = engine.suite(|_| Duration::ZERO);
             let mut bench = Bench { world: EngineWorld::new(engine, 1), n_runs: 0 };
             for (test, seen) in open.iter_mut() {

@@ -42,7 +42,8 @@ Examples:
       more certain, and for a program
 
 Exit codes: 0 no test failed, or all that did are flaky; 1 a test fails always; 2 the report makes
-no sense; 3 the tests could not be run; 4 a failure was not reproduced or not looked into";
+no sense; 3 the tests could not be run; 4 a failure was not reproduced or not looked into to the
+end";
 
 /// Options of `unflake triage`.
 #[derive(Debug, clap::Args)]
