@@ -15,6 +15,7 @@ use unflake_model::{
 use unflake_pytest::Project;
 
 use crate::adapter::{Adapter, Around};
+use crate::cold::PlainRunner;
 use crate::history::{PastRun, RunName};
 use crate::logbook::Progress;
 use crate::shake::pinned;
@@ -52,6 +53,8 @@ pub struct Replay {
     pub repetition: Repetition,
     /// How often it was run again.
     pub tries: u32,
+    /// How often it was to be, if nobody had stopped it.
+    pub tries_asked: u32,
     /// Whatever ended otherwise than then.
     pub differences: Vec<Difference>,
     /// The command that does the same with the project's own runner, where there is one.
@@ -155,6 +158,8 @@ pub fn replay(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Replay, ReplayError> {
+    // No try begins after the one in which it was stopped.
+    let interrupt = &interrupt.lasting();
     progress.stage("collecting tests");
     let begun = now();
     let engine = start(project, limits, interrupt)?;
@@ -171,33 +176,28 @@ pub fn replay(
         name: run.name.clone(),
         n_tests: run.experiment.order.len(),
         repetition: run.experiment.repetition,
-        tries,
+        tries: 0,
+        tries_asked: tries,
         differences: Vec::new(),
         command: (is_once && is_plain).then(|| runner.command(&ids)).flatten(),
     };
+    if by == By::PlainRunner && !(is_once && is_plain) {
+        return Err(ReplayError::NotPlain);
+    }
     progress.stage("running it again");
-    match by {
-        By::PlainRunner if !is_once || !is_plain => return Err(ReplayError::NotPlain),
-        By::PlainRunner => {
-            for number in 0..tries {
-                let took = run.observation.duration;
-                let ended = runner.run(&ids, took).map_err(ReplayError::Plain)?;
-                let now = |test| {
-                    let kind = ended.get(run.suite.id(test)).copied();
-                    (kind.unwrap_or(OutcomeKind::NotRun), String::new())
-                };
-                let attempts = run.observation.attempts.iter();
-                let each = attempts.map(|attempt| now(attempt.test)).collect();
-                replay.differences.extend(differences(run, number, each));
-            }
+    let mut world = EngineWorld::new(engine, 1);
+    for number in 0..tries {
+        let each = match by {
+            By::PlainRunner => run_plainly(run, &*runner, &ids),
+            By::Agent => run_once(&mut world, &experiment).map_err(ReplayError::Study),
+        };
+        match each {
+            Ok(each) => replay.differences.extend(differences(run, number, each)),
+            Err(_) if interrupt.is_raised() && 0 < replay.tries => break,
+            Err(_) if interrupt.is_raised() => return Err(StudyError::Interrupted.into()),
+            Err(error) => return Err(error),
         }
-        By::Agent => {
-            let mut world = EngineWorld::new(engine, 1);
-            for number in 0..tries {
-                let each = run_once(&mut world, &experiment)?;
-                replay.differences.extend(differences(run, number, each));
-            }
-        }
+        replay.tries += 1;
     }
     Ok(replay)
 }
@@ -222,6 +222,20 @@ fn translated(run: &PastRun, suite: &Suite) -> Result<Experiment, ReplayError> {
         environment: run.experiment.environment,
         repetition,
     })
+}
+
+/// How each attempt ended with the project's own runner.
+fn run_plainly(
+    run: &PastRun,
+    runner: &dyn PlainRunner,
+    ids: &[&TestId],
+) -> Result<Vec<(OutcomeKind, String)>, ReplayError> {
+    let ended = runner.run(ids, run.observation.duration).map_err(ReplayError::Plain)?;
+    let now = |test| {
+        let kind = ended.get(run.suite.id(test)).copied();
+        (kind.unwrap_or(OutcomeKind::NotRun), String::new())
+    };
+    Ok(run.observation.attempts.iter().map(|attempt| now(attempt.test)).collect())
 }
 
 /// How each attempt ended, and what it said.

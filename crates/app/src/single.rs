@@ -229,7 +229,13 @@ fn run_all(order: Order, world: &mut EngineWorld, logbook: &mut Logbook<'_>, ran
     for number in 0.. {
         let (environment, repetition) = (Environment::Plain, Repetition::Once);
         let experiment = Experiment { run: RunId(number), order: rest, environment, repetition };
-        let Ok(observation) = world.run(&experiment) else { return };
+        let Ok(observation) = world.run(&experiment) else {
+            for answer in world.take_cut_off() {
+                logbook.ran(&experiment, &answer, Source::Run);
+                ran.add(&answer);
+            }
+            return;
+        };
         let failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
         let answer = Answer { observation, failures };
         logbook.ran(&experiment, &answer, Source::Run);

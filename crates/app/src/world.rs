@@ -31,6 +31,8 @@ pub struct EngineWorld {
     /// Open choices of the run under way that were made on purpose.
     chosen: Option<Chosen>,
     ended: Option<Ended>,
+    /// The runs that were under way when all were given up, as far as they had come.
+    cut_off: Vec<Answer>,
     n_not_started: usize,
     /// How many perturbed runs could not be started, and why the first could not.
     perturbed_not_run: Option<(u64, String)>,
@@ -132,6 +134,7 @@ impl EngineWorld {
             changes: BTreeMap::new(),
             chosen: None,
             ended: None,
+            cut_off: Vec::new(),
             n_not_started: 0,
             perturbed_not_run: None,
             error: None,
@@ -215,6 +218,11 @@ impl EngineWorld {
     /// What else is known of the run that [`World::next`] gave last.
     pub fn last_ended(&self) -> Option<&Ended> {
         self.ended.as_ref()
+    }
+
+    /// The runs that were under way when all were given up, as far as they had come.
+    pub(crate) fn take_cut_off(&mut self) -> Vec<Answer> {
+        std::mem::take(&mut self.cut_off)
     }
 
     /// Runs one experiment to its end.
@@ -406,9 +414,89 @@ impl EngineWorld {
     }
 
     fn give_up(&mut self) -> Happening {
+        let under_way = std::mem::take(&mut self.under_way).into_iter();
+        let seen = under_way.filter_map(|(run, failures)| {
+            Some(Answer { observation: self.engine.seen_so_far(run)?, failures })
+        });
+        self.cut_off = seen.collect();
         self.engine.kill_all();
-        self.under_way.clear();
         self.refuse_errands();
         Happening::Interrupted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use unflake_engine::{Interrupt, Limits, Start};
+    use unflake_model::OutcomeKind;
+    use unflake_pytest::{Interpreter, Project, Runner, Shelters, Surroundings};
+
+    /// More than any step takes on any machine: nothing here waits for it to pass.
+    const AMPLE: Duration = Duration::from_mins(3);
+
+    fn engine(tests: &str, interrupt: &Interrupt) -> (tempfile::TempDir, Engine) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("test_it.py"), tests).unwrap();
+        let python = std::env::var_os("UNFLAKE_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+        let around = Surroundings {
+            python: Some(python),
+            virtual_env: None,
+            path: std::env::var_os("PATH"),
+            current_dir: folder.path().canonicalize().unwrap(),
+        };
+        let project = Project {
+            interpreter: Interpreter::find(&around).unwrap(),
+            current_dir: around.current_dir,
+            runner: Runner::Pytest,
+            paths: Vec::new(),
+            options: Vec::new(),
+            hash_seed: None,
+            before: None,
+            first: None,
+            kept: None,
+            shelters: Shelters::default(),
+            env: Vec::new(),
+        };
+        let limits = Limits {
+            start: Start::Fork,
+            isolation: Vec::new(),
+            start_timeout: AMPLE,
+            test_timeout: AMPLE,
+            run_timeout: None,
+            jobs: 1,
+        };
+        let engine = Engine::start(project.launch(limits), interrupt).unwrap();
+        (folder, engine)
+    }
+
+    #[test]
+    fn what_had_ended_when_a_run_was_given_up_is_known_with_what_it_said() {
+        let tests = "import signal\n\n\n\
+            def test_a():\n    assert 1 == 2\n\n\n\
+            def test_b():\n    signal.pause()\n";
+        let interrupt = Interrupt::default();
+        let (_folder, engine) = engine(tests, &interrupt);
+        let mut world = EngineWorld::new(engine, 1);
+        let run = RunId(7);
+        world.submit(&Experiment {
+            run,
+            order: Order::from_distinct([TestIndex::new(0), TestIndex::new(1)]),
+            environment: Environment::Plain,
+            repetition: Repetition::Once,
+        });
+        while world.under_way[&run].is_empty() {
+            assert!(world.one_event().is_none());
+        }
+        interrupt.raise();
+        assert!(matches!(world.next(), Happening::Interrupted));
+        let [answer] = &world.take_cut_off()[..] else { panic!("one run was under way") };
+        let attempts = answer.observation.attempts.iter();
+        let kinds: Vec<OutcomeKind> = attempts.map(|attempt| attempt.outcome.kind()).collect();
+        assert_eq!(kinds, [OutcomeKind::Failed, OutcomeKind::NotRun]);
+        assert!(answer.failures[0].failure.message.contains("assert 1 == 2"));
+        assert_eq!(answer.failures.len(), 1);
+        assert!(world.take_cut_off().is_empty());
     }
 }

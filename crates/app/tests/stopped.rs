@@ -1,7 +1,7 @@
 //! Stopped by the user or by the clock, on little projects with a real Python.
 //!
 //! Nothing here waits for time to pass: who is told what begins raises the interrupt there, and
-//! tests of a project write to a pipe when it is their turn.
+//! tests of a project knock at a socket when it is their turn.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,10 +9,16 @@
 )]
 
 use std::fs;
+use std::os::unix::net::UnixListener;
+use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use unflake_app::begin::{Keep, Unfinished};
+use unflake_app::history::History;
 use unflake_app::logbook::{Progress, Standing};
+use unflake_app::replay::{By, ReplayError, ReplayRequest, replay};
+use unflake_app::single::{Sequence, SingleRequest, single};
 use unflake_app::study::StudyError;
 use unflake_app::triage::{TriageError, TriageRequest, triage};
 use unflake_engine::{Interrupt, Limits, Start};
@@ -26,6 +32,48 @@ const AMPLE: Duration = Duration::from_mins(3);
 struct Little {
     _folder: TempDir,
     project: Project,
+}
+
+/// A folder outside of any project, of which a plain run has its own view.
+struct Outside(TempDir);
+
+impl Outside {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// A test that knocks here in its third run, and stays there.
+    fn knocking(&self) -> String {
+        let text = "import os, signal, socket\n\n\n\
+            def test_it():\n    \
+                os.chdir('OUTSIDE')\n    \
+                with open('runs', 'a+') as runs:\n        \
+                    runs.write('x')\n        \
+                    runs.seek(0)\n        \
+                    is_third = runs.read() == 'xxx'\n    \
+                if is_third:\n        \
+                    socket.socket(socket.AF_UNIX).connect('door')\n        \
+                    signal.pause()\n";
+        text.replace("OUTSIDE", self.0.path().to_str().unwrap())
+    }
+
+    /// Raises the interrupt when a test knocks.
+    fn raise_at_knock(&self, interrupt: &Interrupt) {
+        let interrupt = interrupt.clone();
+        let door = UnixListener::bind(self.0.path().join("door")).unwrap();
+        thread::spawn(move || door.accept().map(|_| interrupt.raise()));
+    }
+
+    /// A history here of a project.
+    fn keep(&self, little: &Little) -> Keep {
+        Keep {
+            file: self.0.path().join("history.sqlite"),
+            root: little.project.current_dir.clone(),
+            command: "unflake".to_owned(),
+            started_unix_ms: 0,
+            unfinished: Unfinished::Leave,
+        }
+    }
 }
 
 impl Little {
@@ -133,4 +181,49 @@ fn triage_leaves_the_rest_when_it_is_stopped_at_a_test() {
     let stopped = triage_until("running test_it.py::test_b again").unwrap();
     assert_eq!(stopped.not_looked_into.len(), 1, "{stopped:?}");
     assert_eq!(stopped.tests[0].verdict, Verdict::InsufficientEvidence, "no seed was tried");
+}
+
+#[test]
+fn a_replay_tells_of_the_tries_before_the_one_that_was_stopped() {
+    for by in [By::Agent, By::PlainRunner] {
+        let outside = Outside::new();
+        let little = Little::new(&[("test_it.py", &outside.knocking())]);
+        let keep = outside.keep(&little);
+        let (sequence, command) = (Sequence::Original, "unflake run".to_owned());
+        let request = SingleRequest { sequence, seed: 0, keep: Some(keep.clone()), command };
+        let mut quiet = Raiser::at("no such stage");
+        let interrupt = quiet.interrupt.clone();
+        single(&request, &little.project, &limits(), &interrupt, &mut quiet).unwrap();
+        let past = History::open(&keep.file).unwrap().run(&"0".parse().unwrap()).unwrap();
+
+        outside.raise_at_knock(&interrupt);
+        let mut again = |tries| {
+            let request = ReplayRequest { run: &past, by, tries };
+            replay(request, &little.project, &limits(), &interrupt, &mut quiet)
+        };
+        let stopped = again(3).unwrap();
+        assert_eq!((stopped.tries, stopped.tries_asked), (1, 3), "{stopped:?}");
+        assert_eq!((stopped.n_as_recorded(), stopped.differences.len()), (1, 0), "{stopped:?}");
+        // One that was stopped before says nothing about the next.
+        assert_eq!(again(2).unwrap().tries, 2);
+    }
+}
+
+#[test]
+fn a_replay_that_is_stopped_in_its_first_try_has_nothing_to_tell() {
+    let little = Little::new(&[("test_it.py", "def test_it():\n    pass\n")]);
+    let outside = Outside::new();
+    let keep = outside.keep(&little);
+    let (sequence, command) = (Sequence::Original, "unflake run".to_owned());
+    let request = SingleRequest { sequence, seed: 0, keep: Some(keep.clone()), command };
+    let mut raiser = Raiser::at("running it again");
+    let interrupt = raiser.interrupt.clone();
+    single(&request, &little.project, &limits(), &interrupt, &mut raiser).unwrap();
+    let past = History::open(&keep.file).unwrap().run(&"0".parse().unwrap()).unwrap();
+    for by in [By::Agent, By::PlainRunner] {
+        let request = ReplayRequest { run: &past, by, tries: 2 };
+        let error =
+            replay(request, &little.project, &limits(), &interrupt, &mut raiser).unwrap_err();
+        assert!(matches!(error, ReplayError::Study(StudyError::Interrupted)), "{error:?}");
+    }
 }

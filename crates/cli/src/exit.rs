@@ -38,6 +38,9 @@ pub(crate) enum Failure {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// The user stopped it, or the time was up, before there was anything to show.
+    #[error("{0}")]
+    Stopped(String),
     /// Nobody reads our output any more, or it cannot be stored.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -53,7 +56,7 @@ impl Failure {
     pub(crate) fn hint(&self) -> Option<&str> {
         match self {
             Self::Input { hint, .. } | Self::NotRun { hint, .. } => hint.as_deref(),
-            Self::Output(_) => None,
+            Self::Stopped(_) | Self::Output(_) => None,
         }
     }
 }
@@ -76,6 +79,7 @@ pub(crate) fn code(result: Result<u8, Failure>) -> ExitCode {
             text.extend(hint.map(|hint| format!("hint: {hint}\n")));
             NOT_RUN
         }
+        Failure::Stopped(_) => UNDECIDED,
         Failure::Output(_) => OUTPUT,
     };
     note(&text);

@@ -60,7 +60,11 @@ pub(crate) fn build(
     interrupt: &Interrupt,
 ) -> Result<Built, Failure> {
     let around = surroundings(folder, options)?;
-    let project = Project::find(&around, interrupt).map_err(|error| failure(&error))?;
+    // What is not begun any more is not told as what could not be built.
+    let interrupt = &interrupt.lasting();
+    let stopped = || Failure::Stopped("stopped before the tests were collected".to_owned());
+    let project = Project::find(&around, interrupt)
+        .map_err(|error| if interrupt.is_raised() { stopped() } else { failure(&error) })?;
     let mut complaints: Vec<String> = project.notes.clone();
     for left_out in &project.left_out {
         complaints.push(format!("module `{}` is left out: {}", left_out.module, left_out.why));
@@ -77,6 +81,9 @@ pub(crate) fn build(
     if let Err(error) = &nondex {
         let why = with_causes(error);
         complaints.push(format!("implementation-dependent tests are not looked for: {why}"));
+    }
+    if interrupt.is_raised() {
+        return Err(stopped());
     }
     for complaint in &complaints {
         exit::note(&format!("note: {}\n", unflake_report::visible(complaint)));

@@ -122,9 +122,10 @@ fn abort() -> ! {
     std::process::exit(i32::from(exit::UNDECIDED))
 }
 
-/// Why the tests could not be run, with the advice for it.
+/// Why the tests could not be run, with the advice for it; or that somebody stopped it.
 pub(crate) fn not_run(error: &StudyError) -> Failure {
     let hint = match error {
+        StudyError::Interrupted => return Failure::Stopped(error.to_string()),
         StudyError::Start(start) => start.hint(),
         StudyError::UnknownTest { similar, .. } if !similar.is_empty() => {
             let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();

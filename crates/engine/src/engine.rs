@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use unflake_model::{Environment, Experiment, RunId, Suite, TestId, TestIndex};
+use unflake_model::{
+    Environment, Experiment, Observation, Outcome, RunId, Suite, TestId, TestIndex,
+};
 use unflake_wire::{Collected, Level};
 
 use crate::agent::{Agent, Purpose, Stage};
@@ -245,11 +247,12 @@ impl Engine {
     /// The next thing that happens; waits for it.
     pub fn next_event(&mut self) -> Result<Event, EngineError> {
         loop {
-            if self.watch.take() {
-                return Ok(Event::Interrupted);
-            }
+            // What was heard before an interrupt is told before it.
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);
+            }
+            if self.watch.take() {
+                return Ok(Event::Interrupted);
             }
             if let Some((last, stderr)) = self.gave_up.clone() {
                 let n_deaths = self.n_deaths;
@@ -268,6 +271,14 @@ impl Engine {
     /// For those who have something to say to whoever waits for the next event.
     pub fn waker(&self) -> Waker {
         self.inbox.waker()
+    }
+
+    /// How the tests of a run under way have ended so far, for those who are about to give it up;
+    /// `None` if none has. The rest counts as not run.
+    pub fn seen_so_far(&self, run: RunId) -> Option<Observation> {
+        let running = self.running.values().find(|running| running.experiment.run == run)?;
+        let seen = running.observation(self.clock.now());
+        seen.attempts.iter().any(|attempt| attempt.outcome != Outcome::NotRun).then_some(seen)
     }
 
     /// Forgets every run that waits or is under way, and kills what is running. No event follows.

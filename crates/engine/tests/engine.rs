@@ -320,6 +320,30 @@ fn an_interrupt_comes_through_while_a_test_hangs_and_killing_leaves_the_engine_u
 }
 
 #[test]
+fn what_ended_before_a_run_was_interrupted_is_told_before_and_can_be_had() {
+    let interrupt = Interrupt::default();
+    let launch = launch(&["failed", "passed", "hang", "skipped"]);
+    let mut engine = Engine::start(launch, &interrupt).unwrap();
+    engine.submit(&experiment(1, &[0, 1, 2, 3])).unwrap();
+    assert_eq!(engine.seen_so_far(RunId(1)), None);
+    let mut n_ended = 0;
+    loop {
+        match engine.next_event().unwrap() {
+            Event::TestEnded { .. } => n_ended += 1,
+            Event::TestStarted { test, .. } if test == TestIndex::new(2) => interrupt.raise(),
+            Event::Interrupted => break,
+            _ => (),
+        }
+    }
+    assert_eq!(n_ended, 2);
+    let seen = engine.seen_so_far(RunId(1)).unwrap();
+    let outcomes: Vec<Outcome> = seen.attempts.iter().map(|attempt| attempt.outcome).collect();
+    assert_eq!(outcomes, [FAILED, PASSED, NOT_RUN, NOT_RUN]);
+    engine.kill_all();
+    assert_eq!(engine.seen_so_far(RunId(1)), None);
+}
+
+#[test]
 fn who_waits_for_an_event_can_be_woken_while_a_test_hangs() {
     let mut engine = start(launch(&["hang"])).unwrap();
     let waker = engine.waker();

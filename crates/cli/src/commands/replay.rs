@@ -45,7 +45,15 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
-    Ok(if replayed.differences.is_empty() { exit::SUCCESS } else { exit::FOUND })
+    Ok(code(&replayed))
+}
+
+fn code(replay: &Replay) -> u8 {
+    match (replay.differences.is_empty(), replay.tries == replay.tries_asked) {
+        (false, _) => exit::FOUND,
+        (true, true) => exit::SUCCESS,
+        (true, false) => exit::UNDECIDED,
+    }
 }
 
 fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
@@ -122,10 +130,13 @@ fn for_people(replay: &Replay) -> String {
         (0, 1) => "Ended otherwise than on record.\n".to_owned(),
         (same, tries) => format!("Ended as on record {same} of {tries} times.\n"),
     });
+    if replay.tries < replay.tries_asked {
+        text.push(format!("Stopped after {} of {} tries.\n", replay.tries, replay.tries_asked));
+    }
     for difference in replay.differences.iter().take(SHOWN_MAX) {
         let (now, then) = (difference.now.as_str(), difference.recorded.as_str());
         let test = visible(difference.test.as_str());
-        let which = match replay.tries {
+        let which = match replay.tries_asked {
             1 => String::new(),
             _ => format!("try {}: ", difference.try_number + 1),
         };
@@ -156,6 +167,7 @@ struct ReplayRow<'a> {
     run: String,
     tests: usize,
     tries: u32,
+    tries_asked: u32,
     as_recorded: u32,
     differences: Vec<DifferenceRow<'a>>,
     command: Option<&'a str>,
@@ -183,6 +195,7 @@ fn for_programs(replay: &Replay) -> String {
         run: replay.name.to_string(),
         tests: replay.n_tests,
         tries: replay.tries,
+        tries_asked: replay.tries_asked,
         as_recorded: replay.n_as_recorded(),
         differences: differences.collect(),
         command: replay.command.as_deref(),
