@@ -22,7 +22,7 @@ use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIn
 use unflake_pytest::{
     Changed, MendError, Project, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose,
 };
-use unflake_report::{Exhibit, Study};
+use unflake_report::{Ended, Exhibit, Study};
 
 use crate::adapter::Around;
 use crate::cold::PlainRunner;
@@ -56,6 +56,8 @@ pub struct Fix {
     pub rejected: Vec<Rejected>,
     /// Why there are no others.
     pub reasons: Vec<String>,
+    /// Whether the budget or the user ended it before everything was seen and tried.
+    pub is_cut_short: bool,
 }
 
 /// A change that was seen to help.
@@ -123,9 +125,14 @@ pub fn fix(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Fix, FixError> {
+    // What is found is put to the test even where the time is up; changes are not.
+    let lasting = interrupt.lasting();
     let looked = look(request.study, project, limits, interrupt, progress)?;
+    let interrupt = &lasting;
     let Looked { study, collected, start_time, .. } = looked;
-    let mut fix = Fix { study, patches: Vec::new(), rejected: Vec::new(), reasons: Vec::new() };
+    let is_cut_short = study.ended != Ended::Confident || interrupt.is_raised();
+    let (patches, rejected, reasons) = (Vec::new(), Vec::new(), Vec::new());
+    let mut fix = Fix { study, patches, rejected, reasons, is_cut_short };
     let Some(exhibit) = fix.study.exhibits.first().cloned() else { return Ok(fix) };
     if let Some(reason) = cannot(&exhibit, &collected) {
         fix.reasons.push(reason);
@@ -138,13 +145,23 @@ pub fn fix(
     let trial = Trial { runner, suite: &suite, finding, untouched: OnceCell::new() };
     let wrong = wrong(&exhibit, &suite, project, &collected);
     progress.stage("thinking of changes that would put it right");
-    let Proposals { patches, reasons } = propose(project, &wrong, interrupt)?;
+    let proposed = propose(project, &wrong, interrupt);
+    fix.is_cut_short |= interrupt.is_raised();
+    let Proposals { patches, reasons } = match proposed {
+        Err(_) if interrupt.is_raised() => return Ok(fix),
+        proposed => proposed?,
+    };
     fix.reasons = reasons;
     for proposal in patches {
         progress.stage(&format!("trying with the plain runner: {}", proposal.title));
         let proposal = trial.shortened(proposal, &wrong);
         match trial.check(&proposal) {
             Ok(checked) => fix.patches.push(Patch { proposal, checked }),
+            Err(_) if interrupt.is_raised() => {
+                // Nothing speaks against it.
+                fix.is_cut_short = true;
+                break;
+            }
             Err(why) => fix.rejected.push(Rejected { title: proposal.title, why }),
         }
         if !request.all && !fix.patches.is_empty() {
@@ -187,6 +204,7 @@ fn cannot(exhibit: &Exhibit, collected: &Collected) -> Option<String> {
     }
     match verdict {
         Verdict::OdVictim | Verdict::OdBrittle => None,
+        Verdict::InsufficientEvidence => Some("too little was seen of the test".to_owned()),
         Verdict::NotFlaky => Some("the test is not flaky as far as was seen".to_owned()),
         Verdict::Nio => Some(
             "the test spoils its own second run: what it leaves behind is the matter, and nothing \

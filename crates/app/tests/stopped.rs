@@ -15,15 +15,18 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use unflake_app::begin::{Keep, Unfinished};
+use unflake_app::fix::{Fix, FixRequest, fix};
 use unflake_app::history::History;
 use unflake_app::logbook::{Progress, Standing};
 use unflake_app::replay::{By, ReplayError, ReplayRequest, replay};
 use unflake_app::single::{Sequence, SingleRequest, single};
-use unflake_app::study::StudyError;
+use unflake_app::study::{Question, Request, StudyError};
 use unflake_app::triage::{TriageError, TriageRequest, triage};
+use unflake_detect::explain::Depth;
 use unflake_engine::{Interrupt, Limits, Start};
-use unflake_model::Verdict;
+use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Interpreter, Project, Runner, Shelters, Surroundings};
+use unflake_stats::rate::Rate;
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 const AMPLE: Duration = Duration::from_mins(3);
@@ -225,5 +228,39 @@ fn a_replay_that_is_stopped_in_its_first_try_has_nothing_to_tell() {
         let error =
             replay(request, &little.project, &limits(), &interrupt, &mut raiser).unwrap_err();
         assert!(matches!(error, ReplayError::Study(StudyError::Interrupted)), "{error:?}");
+    }
+}
+
+/// What came of mending a victim until something began.
+fn fix_until(at: &'static str) -> Fix {
+    let tests = "import state\n\n\n\
+        def test_polluter():\n    state.x = 1\n\n\n\
+        def test_victim():\n    assert state.x == 0\n";
+    let little = Little::new(&[("state.py", "x = 0\n"), ("test_it.py", tests)]);
+    let study = Request {
+        question: Question::Test("test_it.py::test_victim".parse().unwrap()),
+        depth: Depth::Roles,
+        budget: Budget::unlimited(Confidence::USUAL),
+        flake_rate_min: Rate::new(1.0).unwrap(),
+        seed: 0,
+        wall_max: None,
+        keep: None,
+        command: "unflake fix".to_owned(),
+    };
+    let request = FixRequest { study: &study, all: false };
+    let mut raiser = Raiser::at(at);
+    let interrupt = raiser.interrupt.clone();
+    fix(request, &little.project, &limits(), &interrupt, &mut raiser).unwrap()
+}
+
+#[test]
+fn a_change_that_could_not_be_tried_any_more_is_not_said_not_to_help() {
+    let whole = fix_until("no such stage");
+    assert_eq!((whole.patches.len(), whole.is_cut_short), (1, false));
+    for at in ["thinking of changes", "trying with the plain runner: "] {
+        let stopped = fix_until(at);
+        assert_eq!(stopped.study.exhibits[0].finding.verdict, Verdict::OdVictim, "{at}");
+        assert_eq!((stopped.patches.len(), stopped.rejected.len()), (0, 0), "{at}");
+        assert!(stopped.is_cut_short, "{at}");
     }
 }

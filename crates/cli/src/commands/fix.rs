@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use serde::Serialize;
 use unflake_app::causes::with_causes;
 use unflake_app::fix::{Fix, FixError, FixRequest, Patch, apply, fix};
-use unflake_model::TestId;
+use unflake_model::{TestId, Verdict};
 use unflake_report::{plural, visible};
 
 use crate::commands::study::{Subject, Task, goal};
@@ -52,7 +52,17 @@ pub(crate) fn run(args: &FixArgs) -> Result<u8, Failure> {
         out.write_all(patch.map_or("", |patch| &patch.proposal.diff).as_bytes())?;
     }
     out.flush()?;
-    Ok(if best.is_some() { exit::SUCCESS } else { exit::FOUND })
+    Ok(code(&fixed))
+}
+
+fn code(fixed: &Fix) -> u8 {
+    let mut verdicts = fixed.study.exhibits.iter().map(|exhibit| exhibit.finding.verdict);
+    let is_open = verdicts.any(|verdict| verdict == Verdict::InsufficientEvidence);
+    match (fixed.patches.is_empty(), fixed.is_cut_short || is_open) {
+        (false, _) => exit::SUCCESS,
+        (true, false) => exit::FOUND,
+        (true, true) => exit::UNDECIDED,
+    }
 }
 
 fn for_people(fixed: &Fix, args: &FixArgs) -> String {
@@ -67,6 +77,9 @@ fn for_people(fixed: &Fix, args: &FixArgs) -> String {
             text.push(format!("  {}\n", checked(patch)));
             let safety = if patch.proposal.is_safe { "safe" } else { "a way round" };
             text.push(format!("  {safety}: {}\n", patch.proposal.why));
+        }
+        None if fixed.is_cut_short => {
+            text.push(format!("{test}: {verdict}, and it ended before a change was found\n"));
         }
         None => text.push(format!("{test}: {verdict}, and no change was found that helps\n")),
     }
@@ -105,6 +118,7 @@ struct FixRow<'a> {
     test: &'a str,
     verdict: &'a str,
     applied: bool,
+    cut_short: bool,
     patches: Vec<PatchRow<'a>>,
     rejected: Vec<RejectedRow<'a>>,
     reasons: &'a [String],
@@ -137,6 +151,7 @@ fn for_programs(fixed: &Fix, is_applied: bool) -> String {
         test: finding.map_or("", |finding| fixed.study.suite.id(finding.test).as_str()),
         verdict: finding.map_or("", |finding| finding.verdict.slug()),
         applied: is_applied && !fixed.patches.is_empty(),
+        cut_short: fixed.is_cut_short,
         patches: fixed.patches.iter().map(patch_row).collect(),
         rejected: fixed
             .rejected

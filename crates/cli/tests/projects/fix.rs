@@ -66,6 +66,16 @@ fn a_change_that_would_break_another_test_is_not_shown() {
 }
 
 #[test]
+fn a_budget_that_ends_before_anything_is_known_is_not_taken_for_a_test_that_is_not_flaky() {
+    let project = Project::with(&[]);
+    let ran = project.run(&["fix", VICTIM, "--no-store", "--runs", "1"]);
+    assert_eq!(ran.code(), Some(4), "{}", ran.stderr());
+    assert!(ran.stderr().contains("it ended before a change was found"), "{}", ran.stderr());
+    let ran = project.run(&["fix", VICTIM, "--no-store", "--runs", "1", "--json"]);
+    assert_eq!((ran.code(), &ran.json()["cut_short"]), (Some(4), &true.into()));
+}
+
+#[test]
 fn a_brittle_gets_what_it_needs() {
     let tests = "import state\n\n\ndef test_setter():\n    state.y = [1, 2]\n\n\n\
                  def test_brittle():\n    assert state.y[1] == 2\n";
