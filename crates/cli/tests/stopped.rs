@@ -69,3 +69,22 @@ fn every_command_that_is_stopped_before_it_has_run_a_test_says_so() {
         assert!(output.stdout.is_empty(), "{command:?}");
     }
 }
+
+#[test]
+fn init_leaves_the_settings_as_they_were_when_it_is_stopped() {
+    let project = project();
+    let file = project.path().join("unflake.toml");
+    fs::write(&file, "jobs = 1\n").unwrap();
+    let output = unflake(project.path(), &["init", "--force"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("stopped before unflake.toml was written"), "{stderr}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "jobs = 1\n");
+}
+
+#[test]
+fn doctor_does_not_say_that_tests_are_missing_when_it_is_stopped() {
+    let output = unflake(project().path(), &["doctor"]);
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty());
+}

@@ -63,12 +63,17 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
 
 fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
     let mut checks = vec![settings()?];
-    let interrupt = Interrupt::default();
+    let interrupt = Interrupt::default().lasting();
     stop_on_ctrl_c(&interrupt);
+    // Else what was not looked at any more would be said to be missing.
+    let stopped = || Failure::Stopped("stopped before everything was looked at".to_owned());
     let folder = here()?;
     if java::is_meant(&folder, args.python.as_deref()) {
         let around = java::surroundings(folder, args.options.clone())?;
         let examination = java_doctor::examine(&around, &interrupt);
+        if interrupt.is_raised() {
+            return Err(stopped());
+        }
         checks.extend(examination.checks);
         checks.extend(surroundings(&args.place));
         return Ok((checks, examination.suite.is_some()));
@@ -78,6 +83,9 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
         Ok(project) => {
             let limits = limits(levels(args.isolation), TEST_TIMEOUT, 1);
             let examination = examine(&project, &limits, &interrupt);
+            if interrupt.is_raised() {
+                return Err(stopped());
+            }
             checks.extend(examination.checks);
             examination.suite.is_some()
         }

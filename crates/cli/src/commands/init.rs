@@ -41,12 +41,16 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), Failure> {
     if file.exists() && !args.force {
         return Err(there_already(&file));
     }
-    let interrupt = Interrupt::default();
+    let interrupt = Interrupt::default().lasting();
     stop_on_ctrl_c(&interrupt);
     let project = project(folder, args.python.clone(), Vec::new(), Vec::new()).ok();
     let found = project.as_ref().and_then(|project| {
         examine(project, &limits(Vec::new(), TEST_TIMEOUT, 1), &interrupt).suite
     });
+    if interrupt.is_raised() {
+        // Whoever stops it does not want the file that it would have written.
+        return Err(Failure::Stopped(format!("stopped before {NAME} was written")));
+    }
     let surroundings = Around { project: project.as_ref(), found: found.as_ref() };
     write(&file, &surroundings.text(), args.force)?;
     let mut out = io::stdout().lock();
