@@ -18,10 +18,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use toml::de::{DeString, DeTable, DeValue};
 use unflake_model::Confidence;
-use unflake_stats::rate::Rate;
 
 use crate::exit::Failure;
-use crate::study_args::{DepthArg, IsolationArg, span};
+use crate::study_args::{DepthArg, IsolationArg, flake_rate, span};
 use crate::suite_file::place;
 
 /// The name of the file.
@@ -125,7 +124,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         why: "Find tests that fail in at least this share of all orders. Rarer ones take more \
               orders to be seen.",
         kind: Kind::Number,
-        check: |text| Rate::new(number(text)?).map(drop).map_err(|error| error.to_string()),
+        check: |text| flake_rate(number(text)?).map(drop),
     },
     Setting {
         command: None,
@@ -462,6 +461,7 @@ mod tests {
             ("runs = -1_0\n", "`-10` is no whole number above 0"),
             ("confidence = 1.5\n", "line 1: `confidence`: "),
             ("flake-rate = 2\n", "line 1: `flake-rate`: "),
+            ("flake-rate = 0\n", "line 1: `flake-rate`: `0` is no share of all orders"),
             (
                 "depth = \"deep\"\n",
                 "`depth`: `deep` is none of `kind`, `roles`, `exhaustive`, \

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use unflake_stats::rate::Rate;
 
 use crate::store_args::KeepArgs;
 
@@ -202,6 +203,12 @@ pub(crate) enum StudyFormat {
     Junit,
     /// A list as iDFlakies writes it (flaky-lists.json)
     Idflakies,
+}
+
+/// A share of all orders. None at all would take all orders, of which there is no end.
+pub(crate) fn flake_rate(share: f64) -> Result<Rate, String> {
+    let rate = Rate::new(share).map_err(|error| error.to_string())?;
+    if 0.0 < share { Ok(rate) } else { Err(format!("`{share}` is no share of all orders")) }
 }
 
 /// A span such as `90s`, `5m`, `1h` or plain seconds.

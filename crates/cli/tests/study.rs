@@ -175,6 +175,7 @@ fn bad_options_are_named() {
         (["detect", "--time", "3x"], "`x`"),
         (["detect", "--jobs", "0"], "`0`"),
         (["detect", "--flake-rate", "7"], "7"),
+        (["detect", "--flake-rate", "0"], "`0` is no share of all orders"),
     ] {
         let output = unflake(&shop(), &arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();

@@ -28,13 +28,14 @@ use crate::running::{here, levels, limits, n_processors, not_run, project, stop_
 use crate::store_args::command_line;
 use crate::study_args::{
     DepthArg, DetectArgs, LookArgs, RunnerArg, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
+    flake_rate,
 };
 
 /// Prose is wrapped at this width where the terminal does not say.
 pub(crate) const WIDTH: usize = 100;
 
 pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
-    let flake_rate = Rate::new(args.flake_rate)
+    let flake_rate = flake_rate(args.flake_rate)
         .map_err(|error| Failure::input(format!("--flake-rate: {error}"), "try 0.05"))?;
     let look = &args.study.look;
     let question = match args.strategy {
