@@ -212,12 +212,25 @@ pub(crate) fn ending(view: &View<'_>) -> Option<String> {
     Some(format!("{why}{resume}"))
 }
 
+/// What to ask for after a search that came to its end by itself: what ended it is not the budget.
+fn deeper(command: &str) -> &'static str {
+    // What follows the first `--` is for the runner.
+    let mut words = command.split(' ').take_while(|word| *word != "--");
+    let kind = words.find_map(|word| match word.split('=').next() {
+        Some("--strategy") => Some("ask for more rounds (--rounds)"),
+        Some("--reruns") => Some("let finding one cost more (--price)"),
+        _ => None,
+    });
+    kind.unwrap_or("ask for a lower flake rate (--flake-rate)")
+}
+
 /// What to do next.
 pub(crate) fn next_step(view: &View<'_>, families: &[Family<'_>]) -> String {
     let Some(first) = families.iter().find(|family| family.is_flaky()) else {
         return match view.ended {
-            Ended::Confident => "To find rarer ones, allow more (--time, --runs)".to_owned(),
-            Ended::OutOfBudget | Ended::Interrupted => "Start it again with more time".to_owned(),
+            Ended::Confident => format!("To find rarer ones, {}", deeper(&view.origin.command)),
+            Ended::OutOfBudget => "Start it again with more time or runs".to_owned(),
+            Ended::Interrupted => "Start it again, and let it come to its end".to_owned(),
         };
     };
     let n_flaky = Census::of(view).flaky;

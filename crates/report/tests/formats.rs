@@ -10,9 +10,10 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use unflake_model::Verdict;
 use unflake_report::{
-    Colour, Confirmation, Failure, Layout, View, json, junit, markdown, saved, table, terminal, why,
+    Colour, Confirmation, Ended, Failure, Layout, View, json, junit, markdown, saved, table,
+    terminal, why,
 };
-use views::{all, every_verdict, interrupted, odd_ids, two_hundred};
+use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
 
 const PLAIN: Layout = Layout { width: 80, colour: Colour::Off };
 
@@ -145,6 +146,23 @@ fn neither_ids_nor_commands_are_broken_at_any_width() {
     for test in view.suite.tests().filter(|test| test.get() != 3) {
         let id = view.suite.id(test).as_str();
         assert!(text.lines().any(|line| line.ends_with(id)), "{id}");
+    }
+}
+
+#[test]
+fn who_found_nothing_is_told_what_makes_a_difference_the_next_time() {
+    for (command, ended, advice) in [
+        ("unflake detect -- --reruns", Ended::Confident, "a lower flake rate (--flake-rate)."),
+        ("unflake detect --reruns", Ended::Confident, "cost more (--price)."),
+        ("unflake detect --strategy=random-class", Ended::Confident, "more rounds (--rounds)."),
+        ("unflake detect --runs 9", Ended::OutOfBudget, "again with more time or runs."),
+        ("unflake detect", Ended::Interrupted, "again, and let it come to its end."),
+    ] {
+        let mut case = nothing();
+        (case.origin.command, case.ended) = (command.to_owned(), ended);
+        for text in [terminal::render(&case.view(), PLAIN), markdown::render(&case.view())] {
+            assert!(text.trim_end().ends_with(advice), "{command}: {text}");
+        }
     }
 }
 
