@@ -31,8 +31,10 @@ pub fn render(shaking: &Shaking, layout: Layout) -> String {
 fn headline(shaking: &Shaking) -> String {
     let fixed = format!("with everything held fixed it failed {}", of(shaking.fixed));
     match (shaking.exhibits.len() as u64, shaking.ended) {
-        (0, Ended::Confident) => format!("Not enough evidence: no factor was found; {fixed}."),
-        (0, _) => format!("Nothing found so far; {fixed}."),
+        (0, Ended::Confident) => format!("No factor was found; {fixed}."),
+        (0, Ended::OutOfBudget | Ended::Interrupted) => {
+            format!("Not enough evidence: no factor was found so far; {fixed}.")
+        }
         (n, _) => {
             let factors = plural(n, "factor changes", "factors change");
             format!("{factors} how it ends; {fixed}.")

@@ -69,8 +69,8 @@ fn shaking(exhibits: Vec<Shook>, ended: Ended) -> Shaking {
     }
 }
 
-/// One that a plain command shows; two that act by chance and only together; none so far.
-fn all() -> [(&'static str, Shaking); 3] {
+/// One that a plain command shows; two that act by chance and only together; none so far; none.
+fn all() -> [(&'static str, Shaking); 4] {
     let by_seed = shook(&[Factor::HashSeed], RootCause::UnorderedCollection);
     let by_chance = Shook {
         decides: Decides::Chance,
@@ -87,6 +87,7 @@ fn all() -> [(&'static str, Shaking); 3] {
         ("one", shaking(vec![by_seed.clone()], Ended::Confident)),
         ("two", shaking(vec![by_seed, by_chance], Ended::OutOfBudget)),
         ("none", shaking(Vec::new(), Ended::Interrupted)),
+        ("none_at_all", shaking(Vec::new(), Ended::Confident)),
     ]
 }
 
