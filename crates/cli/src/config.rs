@@ -77,9 +77,9 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "paths",
         default: "[]",
-        why: "What `detect`, `run`, `lint`, `trace` and `doctor` look at: files, folders or \
-              tests, as the runner takes them. Name those worth it when the whole suite takes too \
-              long.",
+        why: "What `detect`, `run`, `study`, `lint`, `trace` and `doctor` look at: files, folders \
+              or tests, as the runner takes them. Name those worth it when the whole suite takes \
+              too long.",
         kind: Kind::Paths,
         check: |_| Ok(()),
     },
@@ -527,6 +527,12 @@ mod tests {
         assert_eq!(detect.get_one::<f64>("confidence"), Some(&0.95));
         assert_eq!(texts("paths"), ["a", "b"]);
         assert_eq!(texts("options"), ["-q"]);
+        for name in ["run", "study", "lint", "trace", "doctor"] {
+            let matches = command().get_matches_from(["unflake", name]);
+            let (_, command) = matches.subcommand().unwrap();
+            let paths: Vec<_> = command.get_many::<OsString>("paths").unwrap().collect();
+            assert_eq!(paths, ["a", "b"], "{name}");
+        }
         let matches = command().get_matches_from(["unflake", "why", "a.py::x"]);
         let (_, why) = matches.subcommand().unwrap();
         assert_eq!(why.get_one::<usize>("jobs"), Some(&3));

@@ -37,7 +37,7 @@ of the runs that was made";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RerunStudyArgs {
     /// Files, folders or tests to run, as the runner takes them [default: all]
-    pub tests: Vec<OsString>,
+    pub paths: Vec<OsString>,
 
     /// Batches, each in another order: the original, the reverse, then shuffled ones
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -137,11 +137,11 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
 fn subject(args: &RerunStudyArgs, interrupt: &Interrupt) -> Result<Subject, Failure> {
     let folder = here()?;
     if java::is_meant(&folder, args.python.as_deref()) {
-        java::refuse_paths(&args.tests)?;
+        java::refuse_paths(&args.paths)?;
         return java::build(folder, args.options.clone(), interrupt).map(Subject::Java);
     }
-    let (python, tests) = (args.python.clone(), args.tests.clone());
-    project(folder, python, tests, args.options.clone()).map(Subject::Python)
+    let (python, paths) = (args.python.clone(), args.paths.clone());
+    project(folder, python, paths, args.options.clone()).map(Subject::Python)
 }
 
 /// Of the project, or of each of its modules, with its name.
