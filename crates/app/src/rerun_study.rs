@@ -21,7 +21,7 @@ use crate::begin::{Beginning, Comparison, Keep, Setting};
 use crate::causes::with_causes;
 use crate::drive::{Answer, Finish, Source, Watcher, drive};
 use crate::logbook::{Logbook, Progress};
-use crate::study::{StudyError, collection_warnings, now, start, stop_after};
+use crate::study::{StudyError, collection_warnings, how_it_ended, now, start, stop_after};
 use crate::world::{EngineWorld, Stopped};
 
 /// Failure rates that lie no further apart than this are the same to a developer.
@@ -117,17 +117,17 @@ pub fn study_reruns(
     let is_whole = extent == Extent::Whole && finish == Finish::Complete;
     let campaign = gathered.logbook.recorder.name();
     let order_runs = campaign.as_ref().map(|name| gathered.order_runs(name)).unwrap_or_default();
-    let ended = if is_whole { Ended::Confident } else { Ended::OutOfBudget };
+    let by_itself = if is_whole { Ended::Confident } else { Ended::OutOfBudget };
+    let ended = how_it_ended(finish, by_itself, is_late.as_deref());
     gathered.logbook.recorder.finish_run(ended.slug());
     warnings.extend(gathered.logbook.recorder.take_trouble());
-    let is_late = is_late.is_some_and(|late| late.load(std::sync::atomic::Ordering::SeqCst));
     let confidence = request.budget.confidence();
     let question = Question { confidence, margin: MARGIN, seed: settings.seed };
     Ok(RerunStudy {
         tables: tables(&gathered.into_runs(suite.n_tests()), question),
         suite,
         is_whole,
-        is_interrupted: finish == Finish::Interrupted && !is_late,
+        is_interrupted: ended == Ended::Interrupted,
         n_recalled,
         campaign,
         order_runs,

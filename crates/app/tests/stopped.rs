@@ -19,10 +19,12 @@ use unflake_app::fix::{Fix, FixRequest, fix};
 use unflake_app::history::History;
 use unflake_app::logbook::{Progress, Standing};
 use unflake_app::replay::{By, ReplayError, ReplayRequest, replay};
+use unflake_app::rerun_study::{RerunRequest, study_reruns};
 use unflake_app::single::{Sequence, SingleRequest, single};
 use unflake_app::study::{Question, Request, StudyError};
 use unflake_app::triage::{TriageError, TriageRequest, triage};
 use unflake_detect::explain::Depth;
+use unflake_detect::rerun_study::Settings;
 use unflake_engine::{Interrupt, Limits, Start};
 use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Interpreter, Project, Runner, Shelters, Surroundings};
@@ -262,5 +264,29 @@ fn a_change_that_could_not_be_tried_any_more_is_not_said_not_to_help() {
         assert_eq!(stopped.study.exhibits[0].finding.verdict, Verdict::OdVictim, "{at}");
         assert_eq!((stopped.patches.len(), stopped.rejected.len()), (0, 0), "{at}");
         assert!(stopped.is_cut_short, "{at}");
+    }
+}
+
+#[test]
+fn a_study_that_the_user_stopped_is_on_record_as_interrupted() {
+    for (at, ended) in
+        [("running the suite again and again", "interrupted"), ("no such stage", "confident")]
+    {
+        let little = Little::new(&[("test_it.py", "def test_it():\n    pass\n")]);
+        let outside = Outside::new();
+        let keep = outside.keep(&little);
+        let request = RerunRequest {
+            settings: Settings { seed: 0, n_batches: 2, runs_per_batch: 2, alone_max: 1 },
+            budget: Budget::unlimited(Confidence::USUAL),
+            wall_max: None,
+            keep: Some(keep.clone()),
+        };
+        let mut raiser = Raiser::at(at);
+        let interrupt = raiser.interrupt.clone();
+        let study = study_reruns(&request, &little.project, &limits(), &interrupt, &mut raiser);
+        assert_eq!(study.unwrap().is_interrupted, ended == "interrupted");
+        let campaigns = History::open(&keep.file).unwrap().campaigns(9).unwrap();
+        let on_record: Vec<_> = campaigns.iter().map(|it| it.ended.as_deref()).collect();
+        assert_eq!(on_record, [Some(ended)]);
     }
 }
