@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unflake_engine::{Collected, Interrupt, Launch, Limits};
-use unflake_pytest::Project;
+use unflake_pytest::{HASH_SEED, Project};
+use unflake_report::junit_xml::{CiReport, NoReport};
 
 use crate::cold::PlainRunner;
 use crate::plain::PythonRunner;
@@ -36,6 +37,14 @@ pub trait Adapter: Sync {
     /// Whether it can be told which functions its tests call.
     fn is_traceable(&self) -> bool {
         true
+    }
+
+    /// What reports of a build (JUnit XML) say about tests with these ids.
+    fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport>;
+
+    /// The same with this seed of hashing, where that is decided when an interpreter starts.
+    fn hashed_by(&self, _seed: u64) -> Option<Box<dyn Adapter>> {
+        None
     }
 
     /// How the tests are called: what must be the same for two campaigns to be one.
@@ -95,6 +104,16 @@ impl Adapter for Project {
 
     fn n_perturbed(&self) -> u64 {
         N_PERTURBED
+    }
+
+    fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
+        unflake_pytest::ci_report(xmls, ids)
+    }
+
+    fn hashed_by(&self, seed: u64) -> Option<Box<dyn Adapter>> {
+        let mut hashed = self.clone();
+        hashed.env.push((HASH_SEED.into(), Some(seed.to_string().into())));
+        Some(Box::new(hashed))
     }
 
     fn call(&self) -> Call {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use unflake_engine::{Interrupt, Launch, Limits};
 use unflake_junit::{NonDex, Plain, PlainEnding, PlainRun, Prepared, Project, Said, Tracing};
 use unflake_model::{Environment, OutcomeKind, TestId};
+use unflake_report::junit_xml::{CiReport, NoReport};
 
 use crate::adapter::{Adapter, Around, Call};
 use crate::causes::with_causes;
@@ -56,6 +57,10 @@ impl Adapter for JavaModule<'_> {
 
     fn n_perturbed(&self) -> u64 {
         if self.nondex.is_some() { N_PERTURBED } else { 0 }
+    }
+
+    fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
+        unflake_junit::ci_report(xmls, ids)
     }
 
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {

@@ -7,7 +7,8 @@
 //! - **alone**, in a fresh process,
 //! - **again** in that same process, right after,
 //! - after the **same prefix** as in the report, in a fresh process,
-//! - under **other seeds** of Python's hashing, each twice.
+//! - under **other seeds** of open choices (Python's hashing; in Java what NonDex varies), each
+//!   twice.
 //!
 //! | alone | same prefix | other seeds | verdict |
 //! |---|---|---|---|
@@ -20,26 +21,26 @@
 //! | passes | passes | passes | was seen to flake, not reproduced |
 //! | same as prefix | | no time left for any | insufficient evidence |
 //!
-//! All forks of one agent share its hash seed, so other seeds take other agents: the only part that
-//! starts Python anew. Other open choices (random seeds, time zones, directory listings) are not
-//! varied here.
+//! All forks of one agent of Python's share its hash seed, so other seeds take other agents: the
+//! only part that starts Python anew. Other open choices (random seeds, time zones, directory
+//! listings) are not varied here. Java's are chosen in the run.
 //!
 //! Limits: the order of the report is that of one process; reports of `pytest-xdist` mix several.
 //! Nothing is recorded in the history.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-use unflake_engine::{Interrupt, Limits};
+use unflake_engine::{Engine, Interrupt, Limits};
 use unflake_model::{
     Confidence, Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, Tally, TestId,
     TestIndex, Verdict,
 };
-use unflake_pytest::{CiReport, NoCiReport, Project};
 use unflake_report::Warning;
+use unflake_report::junit_xml::NoReport;
 use unflake_stats::compare::fisher;
 use unflake_stats::plan::rate_detectable;
 
+use crate::adapter::Adapter;
 use crate::logbook::Progress;
 use crate::study::{StudyError, collection_warnings, start, stop_after};
 use crate::world::{EngineWorld, Stopped};
@@ -51,8 +52,8 @@ const RUNS_PER_SEED: u64 = 2;
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct TriageRequest {
-    /// The report, as JUnit XML.
-    pub report: String,
+    /// The report, as JUnit XML: one file, or several that belong together.
+    pub reports: Vec<String>,
     /// Runs in each condition.
     pub tries: u64,
     /// Other seeds.
@@ -67,15 +68,15 @@ pub struct TriageRequest {
 #[derive(Debug, thiserror::Error)]
 pub enum TriageError {
     /// The report makes no sense.
-    #[error("the report cannot be read")]
-    Report(#[from] NoCiReport),
+    #[error("it is no JUnit XML")]
+    Report(#[from] NoReport),
     /// The tests could not be run.
     #[error(transparent)]
     Study(#[from] StudyError),
 }
 
 /// What came of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Triage {
     /// About each failed test, in the order of the report.
     pub tests: Vec<Triaged>,
@@ -87,6 +88,16 @@ pub struct Triage {
     pub not_looked_into: Vec<TestId>,
     /// What limits the answer.
     pub warnings: Vec<Warning>,
+}
+
+impl Triage {
+    /// With what came of another module, but for what it does not know.
+    pub fn add(&mut self, other: Self) {
+        self.tests.extend(other.tests);
+        self.n_reported += other.n_reported;
+        self.not_looked_into.extend(other.not_looked_into);
+        self.warnings.extend(other.warnings);
+    }
 }
 
 /// About one failed test.
@@ -188,7 +199,7 @@ fn fails(tally: Tally) -> Option<bool> {
 /// Runs the failed tests of a report again, and says what they are.
 pub fn triage(
     request: &TriageRequest,
-    project: &Project,
+    project: &dyn Adapter,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -203,8 +214,8 @@ pub fn triage(
     let warnings = collection_warnings(&engine);
     let suite = engine.suite(|_| Duration::ZERO);
     let ids: Vec<&str> = suite.tests().map(|test| suite.id(test).as_str()).collect();
-    let report = CiReport::read(&request.report, &ids)?;
-    let mut bench = Bench { world: EngineWorld::new(engine, 1), n_runs: 0 };
+    let report = project.ci_report(&request.reports, &ids)?;
+    let mut bench = Bench::new(engine);
     let order: Vec<TestIndex> = report.order.iter().map(|place| TestIndex::new(*place)).collect();
 
     let mut looked_at = Vec::new();
@@ -216,16 +227,15 @@ pub fn triage(
         let message = last_line(message);
         looked_at.push((test, n_before, message, seen));
     }
-    drop(bench);
     let mut open: Vec<(TestIndex, &mut Seen)> = looked_at
         .iter_mut()
         .filter(|(.., seen)| seen.asks_for_seeds())
         .map(|(test, _, _, seen)| (*test, seen))
         .collect();
     if !open.is_empty() {
-        progress.stage("running tests again under other seeds of hashing");
+        progress.stage("running tests again under other open choices");
         let place = Place { project, limits, interrupt };
-        place.try_seeds(request.n_seeds, &suite, &mut open)?;
+        place.try_seeds(request.n_seeds, &suite, &mut bench, &mut open)?;
     }
     let stays_open = |seen: &Seen| {
         let has_no_seed = 0 < request.n_seeds && seen.seeds.is_empty();
@@ -259,34 +269,31 @@ fn last_line(message: &str) -> String {
 
 /// Where to run tests, and how.
 struct Place<'a> {
-    project: &'a Project,
+    project: &'a dyn Adapter,
     limits: &'a Limits,
     interrupt: &'a Interrupt,
 }
 
 impl Place<'_> {
-    /// Runs tests under other seeds of hashing, until stopped.
+    /// Runs tests under other seeds, until stopped.
     fn try_seeds(
         &self,
         n_seeds: u64,
         suite: &Suite,
+        bench: &mut Bench,
         open: &mut [(TestIndex, &mut Seen)],
     ) -> Result<(), StudyError> {
         for seed in 1..=n_seeds {
-            let mut seeded = self.project.clone();
-            let value = OsString::from(seed.to_string());
-            seeded.env.push((OsString::from("PYTHONHASHSEED"), Some(value)));
-            let engine = match start(&seeded, self.limits, self.interrupt) {
-                Err(StudyError::Interrupted) => return Ok(()),
-                started => started?,
+            let tried = match self.project.hashed_by(seed) {
+                Some(hashed) => match start(&*hashed, self.limits, self.interrupt) {
+                    Err(StudyError::Interrupted) => return Ok(()),
+                    started => Bench::new(started?).try_seed(Environment::Plain, suite, open),
+                },
+                None if self.project.n_perturbed() == 0 => return Ok(()),
+                None => bench.try_seed(Environment::open_choices(seed), suite, open),
             };
-            let there = engine.suite(|_| Duration::ZERO);
-            let mut bench = Bench { world: EngineWorld::new(engine, 1), n_runs: 0 };
-            for (test, seen) in open.iter_mut() {
-                // A suite may be collected in another order under another seed.
-                let Some(test) = there.find(suite.id(*test)) else { continue };
-                let Ok(tally) = bench.repeat(test, RUNS_PER_SEED) else { return Ok(()) };
-                seen.seeds.push(tally);
+            if let Err(Stopped) = tried {
+                return Ok(());
             }
         }
         Ok(())
@@ -300,6 +307,26 @@ struct Bench {
 }
 
 impl Bench {
+    fn new(engine: Engine) -> Self {
+        Self { world: EngineWorld::new(engine, 1), n_runs: 0 }
+    }
+
+    /// Runs tests in an environment that goes with one seed.
+    fn try_seed(
+        &mut self,
+        environment: Environment,
+        suite: &Suite,
+        open: &mut [(TestIndex, &mut Seen)],
+    ) -> Result<(), Stopped> {
+        let there = self.world.engine().suite(|_| Duration::ZERO);
+        for (test, seen) in open {
+            // A suite may be collected in another order under another seed.
+            let Some(test) = there.find(suite.id(*test)) else { continue };
+            seen.seeds.push(self.repeat(test, environment)?);
+        }
+        Ok(())
+    }
+
     fn look(&mut self, test: TestIndex, before: &[TestIndex], tries: u64) -> Result<Seen, Stopped> {
         let mut seen = Seen::default();
         let after = [before, &[test]].concat();
@@ -319,12 +346,12 @@ impl Bench {
         Ok(seen)
     }
 
-    /// What a test does alone.
-    fn repeat(&mut self, test: TestIndex, n_runs: u64) -> Result<Tally, Stopped> {
+    /// What a test does alone under one seed.
+    fn repeat(&mut self, test: TestIndex, environment: Environment) -> Result<Tally, Stopped> {
         let mut tally = Tally::default();
-        for _ in 0..n_runs {
-            let outcomes = self.run(Order::from_distinct([test]), Repetition::Once, test)?;
-            for evidence in outcomes {
+        for _ in 0..RUNS_PER_SEED {
+            let order = Order::from_distinct([test]);
+            for evidence in self.run_in(environment, order, Repetition::Once, test)? {
                 add(&mut tally, evidence);
             }
         }
@@ -338,7 +365,17 @@ impl Bench {
         repetition: Repetition,
         test: TestIndex,
     ) -> Result<Vec<Option<Evidence>>, Stopped> {
-        let (run, environment) = (RunId(self.n_runs), Environment::Plain);
+        self.run_in(Environment::Plain, order, repetition, test)
+    }
+
+    fn run_in(
+        &mut self,
+        environment: Environment,
+        order: Order,
+        repetition: Repetition,
+        test: TestIndex,
+    ) -> Result<Vec<Option<Evidence>>, Stopped> {
+        let run = RunId(self.n_runs);
         self.n_runs += 1;
         let observation = self.world.run(&Experiment { run, order, environment, repetition })?;
         let attempts = observation.attempts.iter().filter(|attempt| attempt.test == test);

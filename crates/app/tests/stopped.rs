@@ -155,7 +155,8 @@ fn triage_until(at: &'static str) -> Result<unflake_app::triage::Triage, TriageE
         format!(r#"<testcase classname="test_it" name="{name}">{failure}</testcase>"#)
     };
     let report = format!("<testsuite>{}{}</testsuite>", case("test_a"), case("test_b"));
-    let request = TriageRequest { report, tries: 1, n_seeds: 2, tests_max: 9, wall_max: None };
+    let reports = vec![report];
+    let request = TriageRequest { reports, tries: 1, n_seeds: 2, tests_max: 9, wall_max: None };
     let mut raiser = Raiser::at(at);
     let interrupt = raiser.interrupt.clone();
     triage(&request, &little.project, &limits(), &interrupt, &mut raiser)
@@ -167,7 +168,7 @@ fn triage_begins_no_other_seed_once_it_is_stopped_and_says_that_it_does_not_know
     assert!(whole.tests.iter().all(|it| it.verdict == Verdict::AlwaysFailing), "{whole:?}");
     assert!(whole.tests.iter().all(|it| it.seen.seeds.len() == 2), "{whole:?}");
 
-    let stopped = triage_until("running tests again under other seeds").unwrap();
+    let stopped = triage_until("running tests again under other open choices").unwrap();
     assert_eq!(stopped.tests.len(), 2);
     assert!(stopped.tests.iter().all(|it| it.seen.alone.attempts == 1), "{stopped:?}");
     assert!(stopped.tests.iter().all(|it| it.seen.seeds.is_empty()), "{stopped:?}");

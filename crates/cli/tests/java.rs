@@ -188,6 +188,59 @@ fn a_study_of_a_java_module_has_the_same_tables() {
     assert_eq!(brittle["alone"]["failures"], 2, "{brittle}");
 }
 
+/// A report as Surefire writes it; a test with a mark at its end failed.
+fn surefire(folder: &Path, class: &str, tests: &[&str]) {
+    let case = |test: &&str| match test.strip_suffix('!') {
+        None => format!("<testcase name=\"{test}\" classname=\"{class}\"/>"),
+        Some(test) => format!(
+            "<testcase name=\"{test}\" classname=\"{class}\"><failure type=\"X\">X: no\n\tat x\
+             </failure></testcase>"
+        ),
+    };
+    let xml = format!("<testsuite>{}</testsuite>", tests.iter().map(case).collect::<String>());
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join(format!("TEST-{class}.xml")), xml).unwrap();
+}
+
+fn verdicts(folder: &Path, arguments: &[&str]) -> (Option<i32>, Vec<(String, String)>, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(["triage", "--json"]).args(arguments).current_dir(folder);
+    let ran = command.output().unwrap();
+    let report: Value = serde_json::from_slice(&ran.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&ran.stderr)));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let failed = report["failed"].as_array().unwrap().iter();
+    let mut verdicts: Vec<_> = failed.map(|it| (text(&it["id"]), text(&it["verdict"]))).collect();
+    // Classes come as the file system has them.
+    verdicts.sort();
+    (ran.status.code(), verdicts, report)
+}
+
+#[test]
+fn failures_of_a_maven_build_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(SHOP), folder.path());
+    let reports = folder.path().join("reports");
+    surefire(&reports, "com.acme.CatalogTest", &["findsBook!", "loads"]);
+    surefire(&reports, "com.acme.VisitTest", &["isTheFirst!"]);
+    surefire(&reports, "com.acme.Gone", &["isNotHere!", "neither"]);
+    let options = ["reports", "--tries", "2", "--seeds", "1", "--", "-pl", "old", "-am"];
+    let (code, verdicts, report) = verdicts(folder.path(), &options);
+    let expected = [
+        ("com.acme.CatalogTest#findsBook", "od-brittle"),
+        ("com.acme.VisitTest#isTheFirst", "nio"),
+    ];
+    let expected = expected.map(|(test, verdict)| (test.to_owned(), verdict.to_owned()));
+    assert_eq!(verdicts, expected, "{report}");
+    // One that is not here was not looked into.
+    assert_eq!(code, Some(4));
+    assert_eq!(report["unknown"], json!(["com.acme.Gone#isNotHere"]));
+    assert_eq!(
+        (&report["reported"], &report["failed"][0]["message"]),
+        (&json!(3), &json!("X: no"))
+    );
+}
+
 #[test]
 fn what_is_not_there_is_said() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use unflake_model::{Outcome, Phase};
-use unflake_report::junit_xml::{self, Complaint, ComplaintKind, NoReport};
+use unflake_report::junit_xml::{self, CiReport, Complaint, ComplaintKind, NoReport};
 
 use crate::plain::Said;
 
@@ -74,6 +74,30 @@ pub(crate) fn assign(ids: &[&str], cases: &[Case]) -> (Vec<Said>, bool, Vec<Stri
     let around = cases.iter().filter(|case| case.name.is_empty() || case.name == case.class);
     around.for_each(|case| blame(ids, &mut said, case));
     (said, is_in_order, strangers)
+}
+
+/// Files as Surefire or Gradle writes them, about tests with these ids, in the order in which the
+/// build tool runs them: files say nothing about the order of classes.
+pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
+    let mut cases = Vec::new();
+    for xml in xmls {
+        cases.extend(parse(xml)?);
+    }
+    let (said, _, strangers) = assign(ids, &cases);
+    let is_failed = |outcome: Outcome| weight(Outcome::Passed) < weight(outcome);
+    let ran = (0..).zip(&said).filter(|(_, said)| said.outcome != Outcome::NotRun);
+    let failed = ran.clone().filter(|(_, said)| is_failed(said.outcome));
+    // The rest is the stack.
+    let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    let failed_case = |name: &String| {
+        let is_it = |case: &Case| *name == format!("{}#{}", case.class, case.name);
+        cases.iter().any(|case| is_it(case) && is_failed(case.outcome))
+    };
+    Ok(CiReport {
+        failed: failed.map(|(place, said)| (place, first_line(&said.text))).collect(),
+        order: ran.map(|(place, _)| place).collect(),
+        unknown: strangers.into_iter().filter(failed_case).collect(),
+    })
 }
 
 /// Whether all that was said came in this order, also from one class to the next.
@@ -145,5 +169,18 @@ at x</error></testcase>
         assert!(is_in_order);
         assert_eq!(strangers, ["p.Q#x[0]"]);
         assert!(!assign(&["p.T#b", "p.T#a"], &cases).1);
+    }
+
+    #[test]
+    fn a_report_of_a_build_says_what_ran_and_what_failed_in_the_order_of_the_build() {
+        let ids = ["p.Late#t", "p.T$In#c", "p.T#a", "p.T#b", "p.T#e"];
+        let report = ci_report(&[XML.to_owned(), "<testsuite/>".to_owned()], &ids).unwrap();
+        assert_eq!(report.order, [0, 1, 2, 3]);
+        let failed = [(0, "teardown"), (1, "two"), (3, "java <E>")];
+        assert_eq!(report.failed, failed.map(|(place, text)| (place, text.to_owned())));
+        assert_eq!(report.unknown, [""; 0]);
+        let only = ci_report(&[XML.to_owned()], &["p.T#a"]).unwrap();
+        assert_eq!(only.unknown, ["p.T#b", "p.T$In#c(int)[2]"]);
+        assert!(ci_report(&["<testsuite".to_owned()], &ids).is_err());
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use unflake_model::{Outcome, Phase};
-use unflake_report::junit_xml::{self, ComplaintKind, NoReport};
+use unflake_report::junit_xml::{self, CiReport, ComplaintKind, NoReport};
 
 use crate::node_id::junit_address;
 
@@ -83,44 +83,30 @@ pub(crate) fn assign(ids: &[&str], cases: Vec<Case>) -> (Vec<Option<Reported>>, 
     (reported, is_in_order, strangers)
 }
 
-/// A report of continuous integration, about tests that are known here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CiReport {
-    /// The tests that were run, by their places among the known ones, in the order of the report.
-    pub order: Vec<usize>,
-    /// Those of them that failed, with what was said.
-    pub failed: Vec<(usize, String)>,
-    /// Failed cases that are no known test.
-    pub unknown: Vec<String>,
-}
-
-/// Why a file is no report of continuous integration.
-#[derive(Debug, thiserror::Error)]
-#[error("it is no JUnit XML")]
-pub struct NoCiReport(#[source] NoReport);
-
-impl CiReport {
-    /// Reads JUnit XML as pytest writes it, about tests with these ids.
-    pub fn read(xml: &str, ids: &[&str]) -> Result<Self, NoCiReport> {
-        let places: BTreeMap<(String, String), usize> =
-            ids.iter().enumerate().rev().map(|(place, id)| (junit_address(id), place)).collect();
-        let mut report = Self { order: Vec::new(), failed: Vec::new(), unknown: Vec::new() };
-        for case in parse(xml).map_err(NoCiReport)? {
-            let is_failed = 2 <= weight(case.outcome);
-            let address = (case.class, case.name);
-            match places.get(&address) {
-                None if is_failed => report.unknown.push(format!("{}::{}", address.0, address.1)),
-                None => (),
-                Some(place) => {
-                    let is_new = !report.order.contains(place);
-                    report.order.extend(is_new.then_some(*place));
-                    let is_told = report.failed.iter().any(|(told, _)| told == place);
-                    report.failed.extend((is_failed && !is_told).then_some((*place, case.text)));
-                }
+/// JUnit XML as pytest writes it, one file after the other, about tests with these ids.
+pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
+    let places: BTreeMap<(String, String), usize> =
+        ids.iter().enumerate().rev().map(|(place, id)| (junit_address(id), place)).collect();
+    let mut report = CiReport::default();
+    let mut cases = Vec::new();
+    for xml in xmls {
+        cases.extend(parse(xml)?);
+    }
+    for case in cases {
+        let is_failed = 2 <= weight(case.outcome);
+        let address = (case.class, case.name);
+        match places.get(&address) {
+            None if is_failed => report.unknown.push(format!("{}::{}", address.0, address.1)),
+            None => (),
+            Some(place) => {
+                let is_new = !report.order.contains(place);
+                report.order.extend(is_new.then_some(*place));
+                let is_told = report.failed.iter().any(|(told, _)| told == place);
+                report.failed.extend((is_failed && !is_told).then_some((*place, case.text)));
             }
         }
-        Ok(report)
     }
+    Ok(report)
 }
 
 fn merge(before: &mut Option<Reported>, after: Reported) {
@@ -216,10 +202,10 @@ mod tests {
             <testcase classname="t" name="c"><skipped/></testcase>
             <testcase classname="gone" name="z"><failure message="x"/></testcase>
             <testcase classname="gone" name="y"/></testsuite>"#;
-        let report = CiReport::read(xml, &["t.py::a", "t.py::b", "t.py::c"]).unwrap();
+        let report = ci_report(&[xml.to_owned()], &["t.py::a", "t.py::b", "t.py::c"]).unwrap();
         assert_eq!(report.order, [1, 0, 2]);
         assert_eq!(report.failed, [(0, "why".to_owned())]);
         assert_eq!(report.unknown, ["gone::z"]);
-        assert!(CiReport::read("<a><", &[]).is_err());
+        assert!(ci_report(&["<a><".to_owned()], &[]).is_err());
     }
 }

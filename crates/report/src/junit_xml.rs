@@ -47,6 +47,18 @@ impl Case {
     }
 }
 
+/// A report of continuous integration, about tests that are known here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CiReport {
+    /// The tests that were run, by their places among the known ones, in the order in which they
+    /// were.
+    pub order: Vec<usize>,
+    /// Those of them that failed, with what was said.
+    pub failed: Vec<(usize, String)>,
+    /// Failed cases that are no known test.
+    pub unknown: Vec<String>,
+}
+
 /// Why a file is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum NoReport {

@@ -1,21 +1,26 @@
 //! `unflake triage`.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use unflake_app::causes::with_causes;
+use unflake_app::adapter::Adapter;
+use unflake_app::java::JavaModule;
 use unflake_app::triage::{Triage, TriageError, TriageRequest, Triaged, triage};
 use unflake_engine::Interrupt;
+use unflake_junit::{Prepared, ci_report};
 use unflake_model::{Confidence, Tally, TestId, Verdict};
 use unflake_pytest::quote;
+use unflake_report::junit_xml::NoReport;
 use unflake_report::{percent, plural, visible};
 
 use crate::exit::{self, Failure};
-use crate::java;
+use crate::java::{self, Built};
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
@@ -26,18 +31,21 @@ const SCHEMA_VERSION: u32 = 1;
 
 const EXAMPLES: &str = "\
 Each failed test is run again alone, again in that same process, after the same tests as in the
-report, and under other seeds of Python's hashing. Which of these fail tells what it is:
+report, and under other seeds of open choices (Python's hashing; in Java what NonDex varies). Which
+of these fail tells what it is:
 
   fails always                          always-failing: a regression, not a flaky test
   alone passes, after the others fails  od-victim; the other way round od-brittle
   both in one condition                 nod: fails at random
-  by the seed                           id: depends on the iteration order of sets
+  by the seed                           id: depends on the order of a set or a map
   passes, then fails in its process     nio
   passes always                         ud: was seen to flake, not reproduced
 
 Examples:
   pytest --junit-xml=report.xml || unflake triage report.xml
       in continuous integration: a red build that is only flaky is told from one that is broken
+  mvn test || unflake triage target/surefire-reports
+      the same for JUnit; of a folder, all files TEST-*.xml are read
   unflake triage report.xml --tries 8 --json
       more certain, and for a program
 
@@ -45,11 +53,15 @@ Exit codes: 0 no test failed, or all that did are flaky; 1 a test fails always; 
 no sense; 3 the tests could not be run; 4 a failure was not reproduced or not looked into to the
 end";
 
+const HINT: &str = "pytest writes one with --junit-xml=FILE; Maven fills target/surefire-reports, \
+    Gradle build/test-results/test";
+
 /// Options of `unflake triage`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TriageArgs {
-    /// The report, JUnit XML as pytest writes it; `-` for standard input
+    /// The report, JUnit XML as pytest, Maven or Gradle writes it; a folder of them, or `-` for
+    /// standard input
     #[arg(value_name = "JUNIT.xml")]
     pub report: PathBuf,
 
@@ -57,7 +69,7 @@ pub(crate) struct TriageArgs {
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub tries: u64,
 
-    /// Other seeds of hashing
+    /// Other seeds of open choices
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub seeds: u64,
 
@@ -95,33 +107,9 @@ pub(crate) fn run(args: &TriageArgs) -> Result<u8, Failure> {
     if args.tries == 0 {
         return Err(Failure::input("--tries: `0` is none", "give 1 or more"));
     }
-    let request = TriageRequest {
-        report: read(&args.report)?,
-        tries: args.tries,
-        n_seeds: args.seeds,
-        tests_max: args.tests_max,
-        wall_max: args.time,
-    };
-    let folder = here()?;
-    if java::is_meant(&folder, args.python.as_deref()) {
-        let message = "reports can be looked into for pytest only so far".to_owned();
-        let hint = "`unflake why TEST` says of what kind one test is".to_owned();
-        return Err(Failure::NotRun { message, hint: Some(hint) });
-    }
-    let project = project(folder, args.python.clone(), Vec::new(), args.options.clone())?;
-    let limits = limits(levels(args.isolation), args.timeout, 1);
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let mut line = Line::new(Goal { time: args.time, ..Goal::default() });
-    let found = triage(&request, &project, &limits, &interrupt, &mut line);
-    line.clear();
-    let found = found.map_err(|error| match &error {
-        TriageError::Report(_) => Failure::input(
-            format!("`{}`: {}", args.report.display(), with_causes(&error)),
-            "pytest writes one with --junit-xml=FILE",
-        ),
-        TriageError::Study(error) => not_run(error),
-    })?;
+    let found = find(args, &read(&args.report)?, &interrupt)?;
     let shown = if args.json { for_programs(&found) } else { for_people(&found) };
     let mut out = io::stdout().lock();
     out.write_all(shown.as_bytes())?;
@@ -129,17 +117,99 @@ pub(crate) fn run(args: &TriageArgs) -> Result<u8, Failure> {
     Ok(code(&found))
 }
 
-fn read(path: &PathBuf) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = if path.as_os_str() == "-" {
-        io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(path)
+fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<Triage, Failure> {
+    let bad = |error: &dyn Error| {
+        let message = format!("`{}`: it is no JUnit XML: {error}", args.report.display());
+        Failure::input(message, HINT)
     };
-    read.map_err(|error| {
-        let message = format!("cannot read `{}`: {error}", path.display());
-        Failure::input(message, "pytest writes one with --junit-xml=FILE")
-    })
+    let folder = here()?;
+    let go = |project: &dyn Adapter, levels, time: Option<Duration>| {
+        let request = TriageRequest {
+            reports: reports.to_vec(),
+            tries: args.tries,
+            n_seeds: args.seeds,
+            tests_max: args.tests_max,
+            wall_max: time,
+        };
+        let limits = limits(levels, args.timeout, 1);
+        let mut line = Line::new(Goal { time, ..Goal::default() });
+        let found = triage(&request, project, &limits, interrupt, &mut line);
+        line.clear();
+        found.map_err(|error| match &error {
+            TriageError::Report(error) => bad(error),
+            TriageError::Study(error) => not_run(error),
+        })
+    };
+    if !java::is_meant(&folder, args.python.as_deref()) {
+        let project = project(folder, args.python.clone(), Vec::new(), args.options.clone())?;
+        return go(&project, levels(args.isolation), args.time);
+    }
+    let built = java::build(folder, args.options.clone(), interrupt)?;
+    let (mut found, failing) = sorted(&built.modules, reports).map_err(|error| bad(&error))?;
+    let n_parts = u32::try_from(failing.len()).unwrap_or(u32::MAX).max(1);
+    for prepared in failing {
+        let prepared = &java::with_archive(prepared, interrupt)?;
+        let Built { project, nondex, .. } = &built;
+        let module = JavaModule { project, prepared, nondex: nondex.as_ref(), tracing: None };
+        found.add(go(&module, Vec::new(), args.time.map(|time| time / n_parts))?);
+    }
+    Ok(found)
+}
+
+/// What is known without a run, and the modules that have failed tests.
+fn sorted<'m>(
+    modules: &'m [Prepared],
+    reports: &[String],
+) -> Result<(Triage, Vec<&'m Prepared>), NoReport> {
+    let (mut found, mut failing) = (Triage::default(), Vec::new());
+    let mut unknown: Option<Vec<String>> = None;
+    for prepared in modules {
+        let ids: Vec<&str> = prepared.ids().collect();
+        let report = ci_report(reports, &ids)?;
+        // What one module does not know another may.
+        let is_unknown = |name: &String| report.unknown.contains(name);
+        unknown = Some(match unknown {
+            Some(earlier) => earlier.into_iter().filter(is_unknown).collect(),
+            None => report.unknown,
+        });
+        if report.failed.is_empty() {
+            found.n_reported += report.order.len();
+        } else {
+            failing.push(prepared);
+        }
+    }
+    found.unknown = unknown.unwrap_or_default();
+    Ok((found, failing))
+}
+
+/// The report; of a folder all that build tools call reports.
+fn read(path: &Path) -> Result<Vec<String>, Failure> {
+    let read = || {
+        if path.as_os_str() == "-" {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text)?;
+            return Ok(vec![text]);
+        }
+        if !path.is_dir() {
+            return Ok(vec![fs::read_to_string(path)?]);
+        }
+        let files = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
+        let mut files = files.collect::<io::Result<Vec<PathBuf>>>()?;
+        files.retain(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("TEST-") && name.ends_with(".xml")
+        });
+        files.sort();
+        files.iter().map(fs::read_to_string).collect()
+    };
+    let texts = read().map_err(|error: io::Error| {
+        Failure::input(format!("cannot read `{}`: {error}", path.display()), HINT)
+    })?;
+    if texts.is_empty() {
+        let message = format!("there is no report in the folder `{}`", path.display());
+        return Err(Failure::input(message, HINT));
+    }
+    Ok(texts)
 }
 
 fn code(found: &Triage) -> u8 {
