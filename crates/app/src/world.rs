@@ -431,7 +431,7 @@ mod tests {
     use std::time::Duration;
     use unflake_engine::{Interrupt, Limits, Start};
     use unflake_model::OutcomeKind;
-    use unflake_pytest::{Interpreter, Project, Runner, Shelters, Surroundings};
+    use unflake_pytest::{Project, Runner, Surroundings};
 
     /// More than any step takes on any machine: nothing here waits for it to pass.
     const AMPLE: Duration = Duration::from_mins(3);
@@ -446,19 +446,7 @@ mod tests {
             path: std::env::var_os("PATH"),
             current_dir: folder.path().canonicalize().unwrap(),
         };
-        let project = Project {
-            interpreter: Interpreter::find(&around).unwrap(),
-            current_dir: around.current_dir,
-            runner: Runner::Pytest,
-            paths: Vec::new(),
-            options: Vec::new(),
-            hash_seed: None,
-            before: None,
-            first: None,
-            kept: None,
-            shelters: Shelters::default(),
-            env: Vec::new(),
-        };
+        let project = Project { runner: Runner::Pytest, ..Project::find(around).unwrap() };
         let limits = Limits {
             start: Start::Fork,
             isolation: Vec::new(),

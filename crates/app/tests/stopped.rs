@@ -27,7 +27,7 @@ use unflake_detect::explain::Depth;
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::{Interrupt, Limits, Start};
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_pytest::{Interpreter, Project, Runner, Shelters, Surroundings};
+use unflake_pytest::{Project, Runner, Surroundings};
 use unflake_stats::rate::Rate;
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
@@ -94,19 +94,7 @@ impl Little {
             path: std::env::var_os("PATH"),
             current_dir: folder.path().canonicalize().unwrap(),
         };
-        let project = Project {
-            interpreter: Interpreter::find(&around).unwrap(),
-            current_dir: around.current_dir,
-            runner: Runner::Pytest,
-            paths: Vec::new(),
-            options: Vec::new(),
-            hash_seed: None,
-            before: None,
-            first: None,
-            kept: None,
-            shelters: Shelters::default(),
-            env: Vec::new(),
-        };
+        let project = Project { runner: Runner::Pytest, ..Project::find(around).unwrap() };
         Self { _folder: folder, project }
     }
 }

@@ -11,7 +11,7 @@ use unflake_app::causes::with_causes;
 use unflake_app::study::StudyError;
 use unflake_engine::{Interrupt, Level, Limits, Start};
 use unflake_model::TestId;
-use unflake_pytest::{Interpreter, Project, Runner, Shelters, Surroundings};
+use unflake_pytest::{Project, Surroundings};
 
 use crate::exit::{self, Failure};
 use crate::study_args::IsolationArg;
@@ -38,26 +38,14 @@ pub(crate) fn project(
         python,
         virtual_env: std::env::var_os("VIRTUAL_ENV"),
         path: std::env::var_os("PATH"),
-        current_dir: current_dir.clone(),
+        current_dir,
     };
-    let interpreter = Interpreter::find(&surroundings).map_err(|error| Failure::NotRun {
+    let project = Project::find(surroundings).map_err(|error| Failure::NotRun {
         message: error.to_string(),
         hint: Some(error.hint().to_owned()),
     })?;
-    Ok(Project {
-        interpreter,
-        current_dir,
-        runner: Runner::Auto,
-        paths,
-        options,
-        env: Vec::new(),
-        hash_seed: None,
-        before: None,
-        first: None,
-        // Without it everything takes a little longer.
-        kept: cache("python").ok(),
-        shelters: Shelters::default(),
-    })
+    // Without what is kept, everything takes a little longer.
+    Ok(Project { paths, options, kept: cache("python").ok(), ..project })
 }
 
 /// A folder of ours, for what is made once.

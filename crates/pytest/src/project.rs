@@ -7,7 +7,7 @@ use unflake_engine::{Launch, Limits, Perturbing, Transport};
 use unflake_model::random::Random;
 use unflake_model::{Factor, Factors};
 
-use crate::interpreter::Interpreter;
+use crate::interpreter::{Interpreter, NoInterpreter, Surroundings};
 use crate::settled::agent;
 use crate::shelter::Shelters;
 
@@ -94,6 +94,23 @@ fn draw_for_campaign(seed: u64) -> u64 {
 }
 
 impl Project {
+    /// The one in a folder, with nothing said about it.
+    pub fn find(around: Surroundings) -> Result<Self, NoInterpreter> {
+        Ok(Self {
+            interpreter: Interpreter::find(&around)?,
+            current_dir: around.current_dir,
+            runner: Runner::Auto,
+            paths: Vec::new(),
+            options: Vec::new(),
+            env: Vec::new(),
+            hash_seed: None,
+            before: None,
+            first: None,
+            kept: None,
+            shelters: Shelters::default(),
+        })
+    }
+
     /// The same with its hash seed in its environment, for whoever is started.
     #[must_use]
     pub fn hashed(&self) -> Self {

@@ -11,9 +11,7 @@ use unflake_engine::{Ending, Engine, Event, Interrupt, Level, Limits, Start, Sta
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
 };
-use unflake_pytest::{
-    Interpreter, Invocation, Plain, PlainRun, Project, Runner, Shelters, Surroundings,
-};
+use unflake_pytest::{Invocation, Plain, PlainRun, Project, Runner, Surroundings};
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(3);
@@ -58,19 +56,7 @@ impl Little {
             path: std::env::var_os("PATH"),
             current_dir: folder.path().canonicalize().unwrap(),
         };
-        let project = Project {
-            interpreter: Interpreter::find(&around).unwrap(),
-            current_dir: around.current_dir,
-            runner: Runner::Pytest,
-            paths: Vec::new(),
-            options: Vec::new(),
-            hash_seed: None,
-            before: None,
-            first: None,
-            kept: None,
-            shelters: Shelters::default(),
-            env: Vec::new(),
-        };
+        let project = Project { runner: Runner::Pytest, ..Project::find(around).unwrap() };
         Self { folder, project }
     }
 
