@@ -30,6 +30,11 @@ FILES = {
 }
 
 
+def hear_interrupts():
+    """A shell that starts us in the background has them ignored, and so had whom we start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class ShelterCase(ProjectCase):
     """A small project, and shelters in it."""
 
@@ -53,6 +58,7 @@ class ShelterCase(ProjectCase):
         process = subprocess.Popen(
             words, cwd=self.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"),
+            preexec_fn=hear_interrupts,
         )  # fmt: skip
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
