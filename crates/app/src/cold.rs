@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use unflake_detect::Suspicion;
+use unflake_engine::Said;
 use unflake_model::{
     Environment, Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict,
 };
@@ -19,6 +20,12 @@ const COMMANDS_MAX: usize = 3;
 
 /// How often a printed command is tried.
 pub(crate) const TRIES: u32 = 3;
+
+/// How tests ended, by what was said about them.
+pub(crate) fn named(ids: &[&str], said: Vec<Said>) -> BTreeMap<TestId, OutcomeKind> {
+    let named = ids.iter().zip(said);
+    named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect()
+}
 
 /// The project's own runner. It knows no time limit for a test; so it is told how long the tests
 /// `took` elsewhere, and stopped when it hangs.

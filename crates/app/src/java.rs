@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use unflake_engine::{Interrupt, Launch, Limits};
-use unflake_junit::{NonDex, Plain, PlainEnding, PlainRun, Prepared, Project, Said, Tracing};
+use unflake_engine::{Interrupt, Launch, Limits, PlainEnding, PlainRun};
+use unflake_junit::{NonDex, Plain, Prepared, Project, Tracing};
 use unflake_model::{Environment, OutcomeKind, TestId};
 use unflake_report::junit_xml::{CiReport, NoReport};
 
 use crate::adapter::{Adapter, Around, Call};
 use crate::causes::with_causes;
-use crate::cold::PlainRunner;
+use crate::cold::{PlainRunner, named};
 
 /// What Maven is granted anyway: it builds first.
 const GRANTED: Duration = Duration::from_mins(2);
@@ -181,13 +181,9 @@ fn outcomes(ids: &[&str], run: PlainRun) -> Result<BTreeMap<TestId, OutcomeKind>
 fn complete(ending: PlainEnding) -> Result<(), String> {
     match ending {
         PlainEnding::Complete => Ok(()),
+        PlainEnding::Refused => Err("it refused the tests or the options".to_owned()),
         PlainEnding::Died(exit) => Err(format!("the build failed: {exit}")),
         PlainEnding::TimedOut => Err("it took too long, and was stopped".to_owned()),
         PlainEnding::Interrupted => Err("it was interrupted".to_owned()),
     }
-}
-
-fn named(ids: &[&str], said: Vec<Said>) -> BTreeMap<TestId, OutcomeKind> {
-    let named = ids.iter().zip(said);
-    named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect()
 }

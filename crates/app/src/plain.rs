@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use unflake_engine::{PlainEnding, PlainRun};
 use unflake_model::{Environment, OutcomeKind, TestId};
-use unflake_pytest::{
-    Changed, Invocation, Plain, PlainEnding, PlainError, PlainRun, Project, own_env, quote,
-};
+use unflake_pytest::{Changed, Invocation, Plain, PlainError, Project, own_env, quote};
 
 use crate::adapter::{Around, text};
 use crate::causes::with_causes;
-use crate::cold::PlainRunner;
+use crate::cold::{PlainRunner, named};
 
 /// What a plain run is granted anyway.
 const GRANTED: Duration = Duration::from_secs(2);
@@ -214,6 +213,5 @@ fn outcomes(
         PlainEnding::TimedOut => return Err(format!("it was stopped after {seconds:.0} s")),
         PlainEnding::Interrupted => return Err("it was interrupted".to_owned()),
     }
-    let named = ids.iter().zip(run.tests);
-    Ok(named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect())
+    Ok(named(ids, run.tests))
 }

@@ -21,6 +21,7 @@
 //! | `pipes` | how does one speak that cannot connect? |
 //! | `process` | how is a process started, heard and ended? |
 //! | `workshop` | where do its files live? |
+//! | `plain` | what comes of a run by the project's own runner? |
 //! | `roster` | which of the collected tests can we speak of? |
 //!
 //! What can go wrong in a test (it hangs, crashes, kills its parent, closes our socket, writes for
@@ -42,6 +43,7 @@ mod inbox;
 mod interrupt;
 mod launch;
 mod pipes;
+mod plain;
 pub mod process;
 mod progress;
 mod roster;
@@ -57,6 +59,7 @@ pub use interrupt::Interrupt;
 pub use launch::{
     AgentFiles, Choosing, GRACE, Launch, Limits, OwnEnv, Perturbing, Start, Transport,
 };
+pub use plain::{PlainEnding, PlainRun, Said};
 pub use roster::SetAside;
 pub use unflake_wire::{
     Applied, Change, Chosen, Collected, CollectedTest, CollectionError, Function, Level,

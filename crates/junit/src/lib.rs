@@ -37,7 +37,7 @@ pub use jdk::Jdk;
 pub use maven::Maven;
 pub use module::{Limits, Module, PrepareError, Prepared};
 pub use nondex::{NonDex, NonDexError};
-pub use plain::{Plain, PlainEnding, PlainError, PlainRun, Said};
+pub use plain::{Plain, PlainError};
 pub use project::{BuildTool, LeftOut, Project, ProjectError, Surroundings};
 pub use report::ci_report;
 pub use site::Site;

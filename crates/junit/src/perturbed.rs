@@ -10,11 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unflake_engine::process::FinishedWhy;
-use unflake_engine::{Interrupt, private_folder};
+use unflake_engine::{Interrupt, PlainEnding, Said, private_folder};
 
 use crate::maven::Maven;
 use crate::nondex::{VERSION, nondex_seed};
-use crate::plain::{By, Plain, PlainEnding, PlainError, Said, pattern, read_cases};
+use crate::plain::{By, Plain, PlainError, pattern, read_cases};
 use crate::report;
 use crate::shell;
 

@@ -21,9 +21,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use unflake_engine::process::{Exit, Finished, FinishedWhy, run_to_end};
-use unflake_engine::{Interrupt, private_folder};
-use unflake_model::{Outcome, OutcomeKind};
+use unflake_engine::process::{Finished, FinishedWhy, run_to_end};
+use unflake_engine::{Interrupt, PlainEnding, PlainRun, private_folder};
+use unflake_model::OutcomeKind;
 
 use crate::gradle::GradlePlain;
 use crate::maven::Maven;
@@ -52,45 +52,6 @@ pub struct Plain<'a> {
 pub(crate) enum By<'a> {
     Maven(&'a Maven),
     Gradle(GradlePlain<'a>),
-}
-
-/// What came of a plain run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainRun {
-    /// What was said about each test, in the order in which they were asked for.
-    pub tests: Vec<Said>,
-    /// How it came to its end.
-    pub ending: PlainEnding,
-    /// Whether the tests ran in the order in which they were asked for.
-    pub is_in_order: bool,
-    /// Reports about something else.
-    pub strangers: Vec<String>,
-    /// The end of what the build tool wrote.
-    pub output: String,
-    /// How long it took.
-    pub duration: Duration,
-}
-
-/// What was said about one test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// How it ended; [`Outcome::NotRun`] if nothing was said.
-    pub outcome: Outcome,
-    /// The complaint.
-    pub text: String,
-}
-
-/// How a plain run came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlainEnding {
-    /// With a report.
-    Complete,
-    /// Without one: the build failed, or the process of the tests died.
-    Died(Exit),
-    /// It took too long and was stopped.
-    TimedOut,
-    /// We were asked to stop.
-    Interrupted,
 }
 
 /// Why there was no plain run.

@@ -8,10 +8,9 @@
 
 use std::collections::BTreeMap;
 
+use unflake_engine::Said;
 use unflake_model::{Outcome, Phase};
 use unflake_report::junit_xml::{self, CiReport, Complaint, ComplaintKind, NoReport};
-
-use crate::plain::Said;
 
 pub(crate) const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
 const NOT_RUN: Said = Said { outcome: Outcome::NotRun, text: String::new() };

@@ -17,8 +17,8 @@ use common::{
     AMPLE, each_kind_behaves_as_planted, find, run, run_order, run_with, shop, start, start_with,
     suite, surroundings, turn,
 };
-use unflake_engine::{Ending, Interrupt};
-use unflake_junit::{PlainEnding, Project, ProjectError};
+use unflake_engine::{Ending, Interrupt, PlainEnding};
+use unflake_junit::{Project, ProjectError};
 use unflake_model::{Order, Outcome, OutcomeKind, Phase, Repetition};
 
 pub(crate) const PASSED: Outcome = Outcome::Passed;

@@ -28,7 +28,7 @@ pub use interpreter::{
 };
 pub use junit::ci_report;
 pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose};
-pub use plain::{Invocation, Plain, PlainEnding, PlainError, PlainRun, Said};
+pub use plain::{Invocation, Plain, PlainError};
 pub use project::{HASH_SEED, Project, Runner, hash_seed, own_env};
 pub use shell::quote;
 pub use shelter::{Changed, Shelters};

@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy};
-use unflake_engine::{Collected, Interrupt, private_folder};
+use unflake_engine::process::{CommandLine, Finished, FinishedWhy};
+use unflake_engine::{Collected, Interrupt, PlainEnding, PlainRun, Said, private_folder};
 use unflake_model::Outcome;
 
 use crate::junit::{self, Reported};
@@ -98,47 +98,6 @@ pub struct Plain<'a> {
     pub time_max: Duration,
     /// Files that it sees otherwise than they are.
     pub changed: &'a [Changed],
-}
-
-/// What came of a plain run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainRun {
-    /// What was said about each test, in the order in which they were asked for.
-    pub tests: Vec<Said>,
-    /// How it came to its end.
-    pub ending: PlainEnding,
-    /// Whether the tests ran in the order in which they were asked for.
-    pub is_in_order: bool,
-    /// Reports about something else: a file that could not be collected, a test nobody asked for.
-    pub strangers: Vec<String>,
-    /// The end of what the runner wrote.
-    pub output: String,
-    /// How long it took.
-    pub duration: Duration,
-}
-
-/// What was said about one test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// How it ended; [`Outcome::NotRun`] if nothing was said.
-    pub outcome: Outcome,
-    /// The complaint.
-    pub text: String,
-}
-
-/// How a plain run came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlainEnding {
-    /// With a report.
-    Complete,
-    /// It refused to run these tests with these options.
-    Refused,
-    /// The process died. Which test was under way is not known.
-    Died(Exit),
-    /// It took too long and was stopped.
-    TimedOut,
-    /// We were asked to stop.
-    Interrupted,
 }
 
 /// Why there was no plain run.

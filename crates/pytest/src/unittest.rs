@@ -7,9 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use unflake_engine::Said;
 use unflake_model::{Outcome, Phase};
-
-use crate::plain::Said;
 
 /// The folder in which the module of a test lies, seen from the working directory; `None` if it is
 /// that one.

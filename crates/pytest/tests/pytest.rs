@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use common::{AMPLE, Little, outcomes, run, run_order, suite, tree};
 use unflake_engine::process::{CommandLine, run_to_end};
-use unflake_engine::{Ending, Engine, Interrupt, Limits, Start, StartErrorKind};
+use unflake_engine::{Ending, Engine, Interrupt, Limits, PlainEnding, Start, StartErrorKind};
 use unflake_model::{Order, Outcome, OutcomeKind, Phase};
-use unflake_pytest::{Invocation, Plain, PlainEnding, Runner};
+use unflake_pytest::{Invocation, Plain, Runner};
 
 const PASSED: Outcome = Outcome::Passed;
 const NOT_RUN: Outcome = Outcome::NotRun;

@@ -6,11 +6,11 @@
 
 use std::ffi::OsString;
 
-use unflake_engine::Interrupt;
+use unflake_engine::{Interrupt, PlainEnding, Said};
 
 use super::plain::GradlePlain;
 use crate::nondex::nondex_seed;
-use crate::plain::{PlainEnding, PlainError, Said};
+use crate::plain::PlainError;
 use crate::shell;
 
 impl GradlePlain<'_> {

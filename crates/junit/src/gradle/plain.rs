@@ -15,12 +15,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
-use unflake_engine::{Interrupt, private_folder};
+use unflake_engine::{Interrupt, PlainRun, private_folder};
 use unflake_model::Outcome;
 
 use super::{Gradle, Task};
 use crate::module::Prepared;
-use crate::plain::{PlainError, PlainRun, ending};
+use crate::plain::{PlainError, ending};
 use crate::project::Project;
 use crate::report::{self, Case, FAILED};
 use crate::shell;

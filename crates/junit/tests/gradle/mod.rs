@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use unflake_engine::{Ending, Interrupt};
-use unflake_junit::{PlainEnding, Project, ProjectError};
+use unflake_engine::{Ending, Interrupt, PlainEnding};
+use unflake_junit::{Project, ProjectError};
 use unflake_model::{Order, Outcome, Repetition};
 
 use crate::common::{

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use unflake_engine::process::{CommandLine, run_to_end};
-use unflake_engine::{Ending, Engine, Event, Interrupt, Level, Limits, Start, StartError};
+use unflake_engine::{
+    Ending, Engine, Event, Interrupt, Level, Limits, PlainRun, Start, StartError,
+};
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
 };
-use unflake_pytest::{Invocation, Plain, PlainRun, Project, Runner, Surroundings};
+use unflake_pytest::{Invocation, Plain, Project, Runner, Surroundings};
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(3);
