@@ -29,6 +29,7 @@ use crate::cold::PlainRunner;
 use crate::logbook::Progress;
 use crate::plain::PythonRunner;
 use crate::study::{Looked, Request, StudyError, look};
+use crate::until::Until;
 
 /// Groups after which the target is tried.
 const GROUPS_MAX: usize = 50;
@@ -126,9 +127,9 @@ pub fn fix(
     progress: &mut dyn Progress,
 ) -> Result<Fix, FixError> {
     // What is found is put to the test even where the time is up; changes are not.
-    let lasting = interrupt.lasting();
-    let looked = look(request.study, project, limits, interrupt, progress)?;
-    let interrupt = &lasting;
+    let until = Until::new(request.study.wall_max, interrupt);
+    let interrupt = &until.interrupt.lasting();
+    let looked = look(request.study, project, limits, &until, progress)?;
     let Looked { study, collected, start_time, .. } = looked;
     let is_cut_short = study.ended != Ended::Confident || interrupt.is_raised();
     let (patches, rejected, reasons) = (Vec::new(), Vec::new(), Vec::new());

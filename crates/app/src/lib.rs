@@ -38,4 +38,5 @@ mod together;
 pub mod trace;
 pub mod triage;
 mod tried;
+mod until;
 pub mod world;

@@ -21,7 +21,8 @@ use crate::begin::{Beginning, Comparison, Keep, Setting};
 use crate::causes::with_causes;
 use crate::drive::{Answer, Finish, Source, Watcher, drive};
 use crate::logbook::{Logbook, Progress};
-use crate::study::{StudyError, collection_warnings, how_it_ended, now, start, stop_after};
+use crate::study::{StudyError, collection_warnings, how_it_ended, now, start};
+use crate::until::Until;
 use crate::world::{EngineWorld, Stopped};
 
 /// Failure rates that lie no further apart than this are the same to a developer.
@@ -71,7 +72,8 @@ pub fn study_reruns(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<RerunStudy, StudyError> {
-    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
+    let until = Until::new(request.wall_max, interrupt);
+    let interrupt = &until.interrupt;
     progress.stage("collecting tests");
     let begun = now();
     let engine = start(project, limits, interrupt)?;
@@ -118,7 +120,7 @@ pub fn study_reruns(
     let campaign = gathered.logbook.recorder.name();
     let order_runs = campaign.as_ref().map(|name| gathered.order_runs(name)).unwrap_or_default();
     let by_itself = if is_whole { Ended::Confident } else { Ended::OutOfBudget };
-    let ended = how_it_ended(finish, by_itself, is_late.as_deref());
+    let ended = how_it_ended(finish, by_itself, &until);
     gathered.logbook.recorder.finish_run(ended.slug());
     warnings.extend(gathered.logbook.recorder.take_trouble());
     let confidence = request.budget.confidence();

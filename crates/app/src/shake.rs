@@ -30,9 +30,8 @@ use crate::pass::OUR_OWN;
 use crate::plain::GivenRunner;
 use crate::recall::Recall;
 use crate::record::Recorder;
-use crate::study::{
-    Question, StudyError, collection_warnings, how_it_ended, now, start, stop_after, target,
-};
+use crate::study::{Question, StudyError, collection_warnings, how_it_ended, now, start, target};
+use crate::until::Until;
 use crate::world::{EngineWorld, Stopped, WorldError};
 
 /// How often a command is tried.
@@ -76,7 +75,8 @@ pub fn shake(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Shaking, StudyError> {
-    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
+    let until = Until::new(request.wall_max, interrupt);
+    let interrupt = &until.interrupt;
     progress.stage("collecting tests");
     let begun = now();
     let project = &pinned(project);
@@ -120,7 +120,7 @@ pub fn shake(
     let Logbook { standing, mut recorder, .. } = logbook;
     warnings.extend(broken_off(world.take_error(), &shaken, &mut recorder)?);
     let by_itself = if shaken.is_complete { Ended::Confident } else { Ended::OutOfBudget };
-    let ended = how_it_ended(finish, by_itself, is_late.as_deref());
+    let ended = how_it_ended(finish, by_itself, &until);
 
     progress.stage("trying the commands that show it");
     let bench = Bench { project, around, suite: &suite, test, recorder: &recorder };

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use unflake_calls::Set;
@@ -29,6 +27,7 @@ use crate::recall::Recall;
 use crate::record::Recorder;
 use crate::trace::{Traced, trace_in};
 use crate::tried::Trial;
+use crate::until::Until;
 use crate::world::{EngineWorld, Stopped, WorldError};
 
 /// What is to be found out.
@@ -99,7 +98,8 @@ pub fn study(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Study, StudyError> {
-    look(request, project, limits, interrupt, progress).map(|looked| looked.study)
+    let until = Until::new(request.wall_max, interrupt);
+    look(request, project, limits, &until, progress).map(|looked| looked.study)
 }
 
 /// What came of a study, and what it was made with.
@@ -117,11 +117,10 @@ pub(crate) fn look(
     request: &Request,
     project: &dyn Adapter,
     limits: &Limits,
-    interrupt: &Interrupt,
+    until: &Until,
     progress: &mut dyn Progress,
 ) -> Result<Looked, StudyError> {
-    let is_late = request.wall_max.map(|max| stop_after(max, interrupt.clone()));
-    let place = Place { project, limits, interrupt, is_late: is_late.as_deref() };
+    let place = Place { project, limits, until };
     if let Question::Rounds(..) = request.question {
         // What is counted is rounds; nothing else is run.
         return study_in(&place, request, Comparison::IfDenied, progress);
@@ -148,19 +147,17 @@ pub(crate) fn look(
 struct Place<'a> {
     project: &'a dyn Adapter,
     limits: &'a Limits,
-    interrupt: &'a Interrupt,
-    /// Becomes true when the time is up.
-    is_late: Option<&'a AtomicBool>,
+    until: &'a Until,
 }
 
 fn study_in(
-    &Place { project, limits, interrupt, is_late }: &Place<'_>,
+    &Place { project, limits, until }: &Place<'_>,
     request: &Request,
     comparison: Comparison,
     progress: &mut dyn Progress,
 ) -> Result<Looked, StudyError> {
     progress.stage("collecting tests");
-    let begun = now();
+    let (begun, interrupt) = (now(), &until.interrupt);
     let mut ready = None;
     let engine = start_and(project, limits, interrupt, || {
         project.expect_plain_runs(cold::TRIES);
@@ -201,7 +198,7 @@ fn study_in(
     let name = logbook.recorder.name();
     let mut origin = Origin::new(&collected.runner, request.seed, &request.command, name);
     origin.hash_seed = project.call().hash_seed;
-    let inquest = Inquest { analysis, runner, is_late, collected: &collected, origin: &origin };
+    let inquest = Inquest { analysis, runner, until, collected: &collected, origin: &origin };
     let (found, exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
     warnings.extend(in_the_way);
     let Logbook { records, standing, mut recorder, .. } = logbook;
@@ -235,7 +232,7 @@ fn study_in(
 struct Inquest<'a> {
     analysis: Analysis<'a>,
     runner: &'a dyn PlainRunner,
-    is_late: Option<&'a AtomicBool>,
+    until: &'a Until,
     collected: &'a Collected,
     origin: &'a Origin,
 }
@@ -248,7 +245,7 @@ impl Inquest<'_> {
         recall: &mut Recall,
         logbook: &mut Logbook<'_>,
     ) -> (Found, Vec<Exhibit>, Vec<Warning>) {
-        let Self { analysis, runner, is_late, collected, origin } = self;
+        let Self { analysis, runner, until, collected, origin } = self;
         let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
         std::thread::scope(|scope| {
             let (hatch, trying) = (world.open_hatch(), None);
@@ -260,7 +257,7 @@ impl Inquest<'_> {
             let error = world.take_error();
             let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
             let perturbed = world.take_perturbed_not_run();
-            let ended = how_it_ended(finish, found.ended, is_late);
+            let ended = how_it_ended(finish, found.ended, until);
             let found = Found { ended, ..on_record(found, &logbook.recorder) };
             logbook.stage(
                 "trying what was found with the plain runner, and naming the state behind it",
@@ -312,16 +309,10 @@ fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
     traced.exposures(&Set::known()).into_iter().map(first).collect()
 }
 
-pub(crate) fn how_it_ended(
-    finish: Finish,
-    by_itself: Ended,
-    is_late: Option<&AtomicBool>,
-) -> Ended {
+pub(crate) fn how_it_ended(finish: Finish, by_itself: Ended, until: &Until) -> Ended {
     match finish {
         Finish::Complete => by_itself,
-        Finish::Interrupted if is_late.is_some_and(|late| late.load(Ordering::SeqCst)) => {
-            Ended::OutOfBudget
-        }
+        Finish::Interrupted if until.is_late() => Ended::OutOfBudget,
         Finish::Interrupted => Ended::Interrupted,
     }
 }
@@ -381,18 +372,6 @@ impl Request {
 #[expect(clippy::disallowed_methods, reason = "how long it takes is shown, and bounds waiting")]
 pub(crate) fn now() -> Instant {
     Instant::now()
-}
-
-/// Interrupts after this long, and says so. The thread ends with the program.
-pub(crate) fn stop_after(wall_max: Duration, interrupt: Interrupt) -> Arc<AtomicBool> {
-    let is_late = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&is_late);
-    std::thread::spawn(move || {
-        std::thread::sleep(wall_max);
-        flag.store(true, Ordering::SeqCst);
-        interrupt.raise();
-    });
-    is_late
 }
 
 pub(crate) fn collection_warnings(engine: &Engine) -> Vec<Warning> {

@@ -42,7 +42,8 @@ use unflake_stats::plan::rate_detectable;
 
 use crate::adapter::Adapter;
 use crate::logbook::Progress;
-use crate::study::{StudyError, collection_warnings, start, stop_after};
+use crate::study::{StudyError, collection_warnings, start};
+use crate::until::Until;
 use crate::world::{EngineWorld, Stopped};
 
 /// Runs of a test under one other seed: that it does the same twice is what makes it a function of
@@ -205,10 +206,8 @@ pub fn triage(
     progress: &mut dyn Progress,
 ) -> Result<Triage, TriageError> {
     // Several engines are started, and none after the time is up.
-    let interrupt = &interrupt.lasting();
-    if let Some(max) = request.wall_max {
-        stop_after(max, interrupt.clone());
-    }
+    let until = Until::new(request.wall_max, &interrupt.lasting());
+    let interrupt = &until.interrupt;
     progress.stage("collecting tests");
     let engine = start(project, limits, interrupt)?;
     let warnings = collection_warnings(&engine);

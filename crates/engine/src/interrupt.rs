@@ -4,18 +4,34 @@
 //! [`Interrupt`]. Each wait looks whether it was raised since it last looked; a wait that sleeps
 //! registers how to wake it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-type Waker = Box<dyn Fn() + Send>;
+type Waker = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct Shared {
     n_raised: AtomicU64,
-    n_watches: AtomicU64,
-    wakers: Mutex<BTreeMap<u64, Waker>>,
+    wakers: Mutex<Vec<Waker>>,
+    /// What this is a part of.
+    whole: Option<Arc<Shared>>,
+}
+
+impl Shared {
+    fn n_raised(&self) -> u64 {
+        let of_whole = self.whole.as_ref().map_or(0, |whole| whole.n_raised());
+        self.n_raised.load(Ordering::SeqCst) + of_whole
+    }
+
+    /// Itself, and all that it is a part of.
+    fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |it| it.whole.as_deref())
+    }
+
+    fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A handle to ask everything that runs to stop. Clones are the same handle.
@@ -28,7 +44,7 @@ pub struct Interrupt {
 
 impl fmt::Debug for Interrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Interrupt({} raised)", self.n_raised())
+        write!(f, "Interrupt({} raised)", self.shared.n_raised())
     }
 }
 
@@ -36,9 +52,18 @@ impl Interrupt {
     /// Makes every wait return, now or as soon as it begins to wait. Raising again counts again.
     pub fn raise(&self) {
         self.shared.n_raised.fetch_add(1, Ordering::SeqCst);
-        for waker in self.wakers().values() {
+        for waker in &*self.shared.wakers() {
             waker();
         }
+    }
+
+    /// A handle for a part of the work: it hears of every raise of this one, and its own raises
+    /// stop nothing else.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        let whole = Some(Arc::clone(&self.shared));
+        let shared = Arc::new(Shared { whole, ..Shared::default() });
+        Self { shared, n_before: self.n_before }
     }
 
     /// The same handle, for work that is made up of several waits and ends with the first raise
@@ -46,50 +71,51 @@ impl Interrupt {
     /// of it, because a report can take runs even after the search for it was stopped.
     #[must_use]
     pub fn lasting(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), n_before: Some(self.n_raised()) }
+        Self { shared: Arc::clone(&self.shared), n_before: Some(self.shared.n_raised()) }
     }
 
     /// Whether it was raised, since it was made [`Interrupt::lasting`] if it was.
     pub fn is_raised(&self) -> bool {
-        self.n_before.unwrap_or(0) != self.n_raised()
-    }
-
-    fn n_raised(&self) -> u64 {
-        self.shared.n_raised.load(Ordering::SeqCst)
-    }
-
-    fn wakers(&self) -> MutexGuard<'_, BTreeMap<u64, Waker>> {
-        self.shared.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.n_before.unwrap_or(0) != self.shared.n_raised()
     }
 
     /// Watches from now on, or from when it was made to last; `waker` must not block.
-    pub(crate) fn watch(&self, waker: impl Fn() + Send + 'static) -> Watch {
-        let number = self.shared.n_watches.fetch_add(1, Ordering::SeqCst);
-        self.wakers().insert(number, Box::new(waker));
-        let n_seen = self.n_before.unwrap_or_else(|| self.n_raised());
-        Watch { interrupt: self.clone(), number, n_seen }
+    pub(crate) fn watch(&self, waker: impl Fn() + Send + Sync + 'static) -> Watch {
+        let waker: Waker = Arc::new(waker);
+        for shared in self.shared.chain() {
+            shared.wakers().push(Arc::clone(&waker));
+        }
+        let n_seen = self.n_before.unwrap_or_else(|| self.shared.n_raised());
+        Watch { shared: Arc::clone(&self.shared), waker, n_seen }
     }
 }
 
 /// One who watches an interrupt, until dropped.
-#[derive(Debug)]
 pub(crate) struct Watch {
-    interrupt: Interrupt,
-    number: u64,
+    shared: Arc<Shared>,
+    waker: Waker,
     n_seen: u64,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Watch({} seen)", self.n_seen)
+    }
 }
 
 impl Watch {
     /// Whether it was raised since this was last asked.
     pub(crate) fn take(&mut self) -> bool {
-        let n_raised = self.interrupt.n_raised();
+        let n_raised = self.shared.n_raised();
         std::mem::replace(&mut self.n_seen, n_raised) != n_raised
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.interrupt.wakers().remove(&self.number);
+        for shared in self.shared.chain() {
+            shared.wakers().retain(|waker| !Arc::ptr_eq(waker, &self.waker));
+        }
     }
 }
 
@@ -128,5 +154,27 @@ mod tests {
             assert!(later.take() && !later.take());
         }
         assert!(!interrupt.watch(|| ()).take(), "who does not ask for it hears what comes");
+    }
+
+    #[test]
+    fn what_stops_a_part_stops_nothing_else_and_what_stops_the_whole_stops_its_parts() {
+        let whole = Interrupt::default();
+        let (one, other) = (whole.part(), whole.part());
+        let (sender, woken) = mpsc::channel();
+        let mut of_one = one.watch(move || sender.send(()).unwrap());
+        let (mut of_other, mut of_whole) = (other.watch(|| ()), whole.watch(|| ()));
+        one.raise();
+        assert!(of_one.take() && !of_other.take() && !of_whole.take());
+        assert!(one.is_raised() && !other.is_raised() && !whole.is_raised());
+        whole.raise();
+        assert!(of_one.take() && of_other.take() && of_whole.take());
+        assert_eq!(woken.try_iter().count(), 2, "by itself and by the whole");
+        drop(of_one);
+        whole.raise();
+        assert!(woken.try_recv().is_err());
+        let begun_later = whole.lasting().part();
+        assert!(!begun_later.is_raised(), "it lasts from when the whole does");
+        whole.raise();
+        assert!(begun_later.is_raised() && begun_later.watch(|| ()).take());
     }
 }
