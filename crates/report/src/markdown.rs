@@ -121,8 +121,8 @@ fn causes(comment: &mut Comment, view: &View<'_>, families: &[Family<'_>]) {
         format!("- One cause, {tests}: look at {}\n", names(view, family.culprits))
     });
     let n_shown = comment.add_within(DETAILS_BYTES, items);
-    if let Some(more) = more(shared.len(), n_shown) {
-        comment.add(&format!("- {more} causes of more than one test\n"));
+    if let Some(more) = words::more_of(shared.len(), n_shown, "cause", "causes") {
+        comment.add(&format!("- {more} of more than one test\n"));
     }
     comment.add("\n");
 }
@@ -196,8 +196,8 @@ fn warnings(comment: &mut Comment, view: &View<'_>) {
         format!("- **warning:** {}; {}\n", code(&warning.message()), warning.advice())
     });
     let n_shown = comment.add_within(WARNINGS_BYTES, items);
-    if let Some(more) = more(view.warnings.len(), n_shown) {
-        comment.add(&format!("- {more} warnings\n"));
+    if let Some(more) = words::more_of(view.warnings.len(), n_shown, "warning", "warnings") {
+        comment.add(&format!("- {more}\n"));
     }
     comment.add("\n");
 }

@@ -212,8 +212,8 @@ pub(crate) fn warnings(page: &mut Page, view: &View<'_>) {
     for warning in view.warnings.iter().take(WARNINGS_MAX) {
         page.warning(warning);
     }
-    if let Some(more) = words::more(view.warnings.len(), WARNINGS_MAX) {
-        page.prose(&format!("{more} warnings"));
+    if let Some(more) = words::more_of(view.warnings.len(), WARNINGS_MAX, "warning", "warnings") {
+        page.prose(&more);
     }
 }
 

@@ -24,6 +24,11 @@ pub(crate) fn more(n_items: usize, n_shown: usize) -> Option<String> {
     (n_shown < n_items).then(|| format!("and {} more", n_items - n_shown))
 }
 
+/// The same, with what the items are.
+pub(crate) fn more_of(n_items: usize, n_shown: usize, one: &str, many: &str) -> Option<String> {
+    Some(format!("{} {}", more(n_items, n_shown)?, noun(n_items - n_shown, one, many)))
+}
+
 /// A time span for people: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 05 min`.
 pub fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();

@@ -264,6 +264,8 @@ fn every_warning() -> Vec<Warning> {
             reason: "collecting again gave other tests: `test_a[12:01]` is new".to_owned(),
         },
         Warning::BrokenOff { reason: "cannot prepare a run: the disk is full".to_owned() },
+        Warning::NotRecorded { reason: "the disk is full".to_owned() },
+        Warning::WatchedInPart,
         Warning::OutputTruncated { n_attempts: 2, bytes_max: 65_536 },
     ]
 }
