@@ -20,7 +20,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use unflake_model::Confidence;
 
 use crate::exit::Failure;
-use crate::study_args::{DepthArg, IsolationArg, flake_rate, span};
+use crate::study_args::{DepthArg, IsolationArg, flake_rate, time_limit};
 use crate::suite_file::place;
 
 /// The name of the file.
@@ -98,7 +98,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         why: "Stop looking after this long. Without it, looking ends when answers are sure, \
               however long that takes; set it where somebody waits.",
         kind: Kind::Text,
-        check: |text| span(text).map(drop),
+        check: |text| time_limit(text).map(drop),
     },
     Setting {
         command: None,
@@ -151,7 +151,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         default: "\"60s\"",
         why: "How long one test may take before it is stopped. Set it above the slowest test.",
         kind: Kind::Text,
-        check: |text| span(text).map(drop),
+        check: |text| time_limit(text).map(drop),
     },
     Setting {
         command: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::store_args::{RecordArgs, StoreArgs};
-use crate::study_args::{IsolationArg, span};
+use crate::study_args::{IsolationArg, time_limit};
 
 /// Options of `unflake run`.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) struct RunArgs {
     pub seed: u64,
 
     /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
     pub timeout: Duration,
 
     /// Keep the run apart from the rest; without, tests see and leave what they always do

@@ -42,11 +42,11 @@ pub(crate) struct KeepArgs {
 impl StoreArgs {
     /// The file of the history of the project that we stand in.
     pub(crate) fn file(&self) -> Result<PathBuf, Failure> {
-        self.locate().map(|(file, _)| file)
+        self.locate("name a file with --store").map(|(file, _)| file)
     }
 
-    /// The file, and the folder of the project.
-    fn locate(&self) -> Result<(PathBuf, PathBuf), Failure> {
+    /// The file, and the folder of the project; what to do if there can be none.
+    fn locate(&self, hint: &str) -> Result<(PathBuf, PathBuf), Failure> {
         let folder = here()?;
         let root = project_root(&folder).unwrap_or(folder);
         let named = self.store.clone();
@@ -58,7 +58,7 @@ impl StoreArgs {
         let named = named.filter(|file| !file.as_os_str().is_empty());
         let file = named.or_else(|| history_file(&root, &folders)).ok_or_else(|| {
             let message = "there is no folder for the history: HOME is not set";
-            Failure::input(message, "name a file with --store, or say --no-store")
+            Failure::input(message, hint)
         })?;
         Ok((file, root))
     }
@@ -70,7 +70,7 @@ impl RecordArgs {
         if self.no_store {
             return Ok(None);
         }
-        let (file, root) = self.place.locate()?;
+        let (file, root) = self.place.locate("name a file with --store, or say --no-store")?;
         let (command, started_unix_ms) = (command_line(), unix_ms());
         Ok(Some(Keep { file, root, command, started_unix_ms, unfinished }))
     }

@@ -27,10 +27,11 @@ pub(crate) struct DetectArgs {
 
     /// With --reruns, stop when finding another is expected to take longer than this
     #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = span)]
+    #[arg(requires = "reruns")]
     pub price: Duration,
 
     /// Run rounds of one kind of order and nothing else, as iDFlakies does
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "flake_rate")]
     pub strategy: Option<StrategyArg>,
 
     /// With --strategy: how many rounds
@@ -112,7 +113,7 @@ pub(crate) struct LookArgs {
     pub python: Option<OsString>,
 
     /// Stop looking after this long, such as 90s, 5m or 1h
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
     /// Stop looking after this many runs
@@ -132,7 +133,7 @@ pub(crate) struct LookArgs {
     pub jobs: Option<usize>,
 
     /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
     pub timeout: Duration,
 
     /// Keep runs apart: files, processes, network
@@ -229,9 +230,24 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
 }
 
+/// A span that something may take.
+pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
+    let limit = span(text)?;
+    if limit.is_zero() { Err("nothing is done in no time".to_owned()) } else { Ok(limit) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_time_is_no_limit() {
+        assert_eq!(time_limit("1ms"), Ok(Duration::from_millis(1)));
+        for text in ["0", "0s", "0.0m"] {
+            assert_eq!(span(text), Ok(Duration::ZERO), "{text}");
+            assert!(time_limit(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn spans_are_read_in_the_units_people_use() {

@@ -16,7 +16,7 @@ use crate::exit::{self, Failure};
 use crate::progress::{Goal, Line};
 use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
 use crate::store_args::command_line;
-use crate::study_args::{IsolationArg, span};
+use crate::study_args::{IsolationArg, time_limit};
 
 const ALLOW_HELP: &str = "\
 What is meant to stay (--allow, or `[lint] allow` in unflake.toml):
@@ -53,7 +53,7 @@ pub(crate) struct LintArgs {
     pub python: Option<OsString>,
 
     /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
     pub timeout: Duration,
 
     /// Keep the run apart: files, processes, network; files are watched only so
