@@ -128,6 +128,7 @@ pub fn shake(
     let exhibits = bench.exhibits(&shaken, (!is_stopped).then_some(&mut world));
     let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
     recorder.finish_run(ended.slug());
+    warnings.extend(world.take_perturbed_not_run());
     warnings.extend(recorder.take_trouble());
     Ok(Shaking {
         test: suite.id(test).clone(),

@@ -138,7 +138,8 @@ pub(super) fn contest(options: &Options) -> Result<(), String> {
 fn draw(options: &Options, suite: &Suite, chart: &Chart) -> Result<(), String> {
     let Some(folder) = &options.plots else { return Ok(()) };
     let path = folder.join(format!("reruns-{}.svg", suite.slug()));
-    std::fs::write(&path, chart.svg())
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&path, chart.svg()))
         .map_err(|error| format!("cannot write `{}`: {error}", path.display()))
 }
 

@@ -123,8 +123,10 @@ fn factors(names: &[String]) -> Result<Factors, Failure> {
 }
 
 fn code(shaking: &Shaking) -> u8 {
+    let is_unseen = shaking.screened.iter().any(|(_, tally)| tally.attempts == 0);
     match (shaking.exhibits.is_empty(), shaking.ended) {
         (false, _) => exit::FOUND,
+        (true, Ended::Confident) if is_unseen => exit::UNDECIDED,
         (true, Ended::Confident) => exit::SUCCESS,
         (true, Ended::OutOfBudget | Ended::Interrupted) => exit::UNDECIDED,
     }

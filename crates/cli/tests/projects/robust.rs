@@ -122,6 +122,20 @@ fn that_no_run_under_another_hash_seed_can_be_started_is_said_with_the_reason() 
 }
 
 #[test]
+fn that_a_test_is_not_there_under_another_hash_seed_is_said_when_it_is_shaken() {
+    let named = "import os, pytest\n\n\
+         @pytest.mark.parametrize('seed', [os.environ['PYTHONHASHSEED']])\n\
+         def test_named(seed):\n    pass\n";
+    let project = Project::with(&[("test_named.py", named)]);
+    let arguments = ["shake", "test_named.py::test_named[0]", "--factors", "hash-seed"];
+    let ran = project.run(&[&arguments[..], &["--rate", "0.3", "--json"]].concat());
+    assert_eq!(ran.json()["quiet"][0]["runs"], 0, "{}", ran.stdout());
+    let said = &ran.warnings()["perturbed-not-run"];
+    assert!(said.contains("could not be started: collecting again gave other tests"), "{said}");
+    assert_eq!(ran.code(), Some(4), "nothing was seen of that factor");
+}
+
+#[test]
 fn a_file_that_cannot_be_imported_is_said_and_the_rest_goes_on() {
     let bad = "import no_such_module_here\ndef test_x(): pass\n";
     let ran = Project::with(&[("test_bad.py", bad)]).run(&DETECT);
