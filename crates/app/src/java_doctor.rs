@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use unflake_engine::Interrupt;
-use unflake_junit::{Module, NonDex, Prepared, Project, ProjectError, Surroundings};
+use unflake_junit::{Module, NonDex, Prepared, Project, ProjectError, Surroundings, Tracing};
 use unflake_report::plural;
 
 use crate::causes::with_causes;
@@ -60,6 +60,7 @@ fn look_around(project: &Project, around: &Surroundings, interrupt: &Interrupt) 
     }
     checks.extend(project.left_out.iter().map(|it| left_out_check(&it.module, &it.why)));
     checks.push(choices(project, around, interrupt));
+    checks.push(functions(project, around, interrupt));
     let found = Found { runner: "junit".to_owned(), places };
     Examination { checks, suite: Some(found).filter(|found| 0 < found.n_tests()) }
 }
@@ -86,6 +87,18 @@ fn choices(project: &Project, around: &Surroundings, interrupt: &Interrupt) -> C
             "choices",
             with_causes(&error),
             "tests that rely on open choices are not looked for; all others are",
+        ),
+    }
+}
+
+/// Whether it can be told which functions tests call.
+fn functions(project: &Project, around: &Surroundings, interrupt: &Interrupt) -> Check {
+    match Tracing::find(project, &around.cache, interrupt) {
+        Ok(_) => Check::ok("functions", "those that tests call can be traced"),
+        Err(error) => Check::missing(
+            "functions",
+            with_causes(&error),
+            "`trace` cannot be used, and reruns do without; all else can",
         ),
     }
 }
