@@ -92,9 +92,10 @@ pub struct Triage {
 }
 
 impl Triage {
-    /// With what came of another module, but for what it does not know.
+    /// With what came of another module.
     pub fn add(&mut self, other: Self) {
         self.tests.extend(other.tests);
+        self.unknown.extend(other.unknown);
         self.n_reported += other.n_reported;
         self.not_looked_into.extend(other.not_looked_into);
         self.warnings.extend(other.warnings);

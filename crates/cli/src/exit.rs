@@ -59,6 +59,16 @@ impl Failure {
             Self::Stopped(_) | Self::Output(_) => None,
         }
     }
+
+    /// The exit code that says so.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Input { .. } => USAGE,
+            Self::NotRun { .. } => NOT_RUN,
+            Self::Stopped(_) => UNDECIDED,
+            Self::Output(_) => OUTPUT,
+        }
+    }
 }
 
 /// Explains a failure on stderr and turns the end of a command into its exit code.
@@ -69,21 +79,9 @@ pub(crate) fn code(result: Result<u8, Failure>) -> ExitCode {
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => return SUCCESS.into(),
         Err(failure) => failure,
     };
-    let mut text = format!("error: {failure}\n");
-    let code = match failure {
-        Failure::Input { hint, .. } => {
-            text.extend(hint.map(|hint| format!("hint: {hint}\n")));
-            USAGE
-        }
-        Failure::NotRun { hint, .. } => {
-            text.extend(hint.map(|hint| format!("hint: {hint}\n")));
-            NOT_RUN
-        }
-        Failure::Stopped(_) => UNDECIDED,
-        Failure::Output(_) => OUTPUT,
-    };
-    note(&text);
-    code.into()
+    let hint = failure.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+    note(&format!("error: {failure}\n{hint}"));
+    failure.code().into()
 }
 
 /// Prints what clap has to say: help and version are successes, the rest is wrong usage.

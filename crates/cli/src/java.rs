@@ -110,18 +110,6 @@ pub(crate) fn with_archive(module: &Prepared, interrupt: &Interrupt) -> Result<P
         .map_err(|error| Failure::NotRun { message: with_causes(&error), hint: None })
 }
 
-/// What is shown about modules, as one: with headings, or for programs as one document.
-pub(crate) fn joined(mut parts: Vec<(&str, String)>, is_json: bool) -> String {
-    if parts.len() == 1 {
-        return parts.remove(0).1;
-    }
-    if is_json {
-        return unflake_report::json::join_modules(&parts);
-    }
-    let headed = |(name, text): (&str, String)| ["Module ", name, "\n\n", &text, "\n"].concat();
-    parts.into_iter().map(headed).collect()
-}
-
 fn failure(error: &ProjectError) -> Failure {
     let mut message = with_causes(error);
     if let ProjectError::NoTests { left_out, log } = error {

@@ -20,6 +20,7 @@ mod run_args;
 mod running;
 mod store_args;
 mod study_args;
+mod subject;
 mod suite_file;
 mod when;
 

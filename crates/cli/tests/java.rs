@@ -98,6 +98,7 @@ fn doctor_says_what_there_is_and_what_is_left_out() {
             == true
     };
     assert!(found("build", "mvn") && found("java", "") && found("choices", "NonDex"));
+    assert!(found("functions", "those that tests call"));
     assert!(found("module", "old: 22 tests, JUnit 4."));
     assert!(found("module", "new: 22 tests, Jupiter 5."));
     assert!(!found("module", "broken: "));
@@ -132,6 +133,15 @@ fn one_run_is_made_and_made_again_and_tests_end_as_they_did() {
     for difference in again["differences"].as_array().unwrap() {
         // This one falls as it likes.
         assert!(difference["test"].as_str().unwrap().contains("DiceTest"), "{difference}");
+    }
+    let both = ["run", "--no-store", "--format", "junit", "--", "-pl", "old,new", "-am"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    let ran = command.args(both).current_dir(folder.path()).output().unwrap();
+    let report = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!(report.matches("<?xml").count(), 1, "{report}");
+    assert!(report.contains("<testsuites name=\"unflake\" tests=\"44\""), "{report}");
+    for module in ["old", "new"] {
+        assert!(report.contains(&format!("<testsuite name=\"{module}\" tests=\"22\"")), "{report}");
     }
 }
 

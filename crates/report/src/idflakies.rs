@@ -38,18 +38,13 @@ enum Kind {
     Nod,
 }
 
-/// The list.
-pub fn render(view: &View<'_>) -> String {
-    render_all(&[view])
-}
-
 /// One list for all modules of a project.
-pub fn render_all(views: &[&View<'_>]) -> String {
-    let flaky = |view: &&View<'_>| {
+pub fn render(modules: &[(&str, View<'_>)]) -> String {
+    let flaky = |(_, view): &(&str, View<'_>)| {
         let of = |exhibit| Flaky::of(view, exhibit);
         view.exhibits.iter().filter_map(of).collect::<Vec<_>>()
     };
-    let list = List { dts: views.iter().flat_map(flaky).collect() };
+    let list = List { dts: modules.iter().flat_map(flaky).collect() };
     serde_json::to_string(&list).expect("texts and lists can be written") + "\n"
 }
 

@@ -22,6 +22,8 @@ use unflake_model::{OutcomeKind, TestIndex};
 use crate::visible::{first_line, tail};
 use crate::{Exhibit, FailedAttempt, Origin, Record, View};
 
+/// What a suite is called that has no name.
+const NAME: &str = "unflake";
 /// Failed attempts written per test.
 pub const ATTEMPTS_MAX: usize = 100;
 /// Bytes kept of each text, from its end.
@@ -29,21 +31,25 @@ const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// Characters kept of each message.
 const MESSAGE_CHARS_MAX: usize = 1000;
 
-/// Writes the report.
-pub fn write(view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
-    let exhibits: BTreeMap<TestIndex, &Exhibit> =
-        view.exhibits.iter().map(|exhibit| (exhibit.finding.test, exhibit)).collect();
+/// Writes the reports about the modules of a project, or the one about all of it, which needs no
+/// name.
+pub fn write(modules: &[(&str, View<'_>)], out: &mut impl Write) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let counts = Counts::of(view);
-    let suites = counts.attributes(BytesStart::new("testsuites"), view.wall_time);
-    xml.write_event(Event::Start(suites))?;
-    let suite = counts.attributes(BytesStart::new("testsuite"), view.wall_time);
-    xml.write_event(Event::Start(suite))?;
-    for test in view.suite.tests() {
-        test_case(&mut xml, view, test, exhibits.get(&test).copied())?;
+    let counted: Vec<Counts> = modules.iter().map(|(_, view)| Counts::of(view)).collect();
+    let suites = BytesStart::new("testsuites");
+    xml.write_event(Event::Start(Counts::sum(&counted).attributes(suites, NAME)))?;
+    for ((name, view), counts) in modules.iter().zip(&counted) {
+        let name = if name.is_empty() { NAME } else { name };
+        let suite = counts.attributes(BytesStart::new("testsuite"), name);
+        xml.write_event(Event::Start(suite))?;
+        let exhibits: BTreeMap<TestIndex, &Exhibit> =
+            view.exhibits.iter().map(|exhibit| (exhibit.finding.test, exhibit)).collect();
+        for test in view.suite.tests() {
+            test_case(&mut xml, view, test, exhibits.get(&test).copied())?;
+        }
+        xml.write_event(Event::End(BytesEnd::new("testsuite")))?;
     }
-    xml.write_event(Event::End(BytesEnd::new("testsuite")))?;
     xml.write_event(Event::End(BytesEnd::new("testsuites")))?;
     out.write_all(b"\n")
 }
@@ -83,11 +89,13 @@ struct Counts {
     failures: usize,
     errors: usize,
     skipped: usize,
+    time: Duration,
 }
 
 impl Counts {
     fn of(view: &View<'_>) -> Self {
-        let mut counts = Self { tests: view.suite.n_tests(), ..Self::default() };
+        let mut counts =
+            Self { tests: view.suite.n_tests(), time: view.wall_time, ..Self::default() };
         for test in view.suite.tests() {
             match standing(view.records.get(test.get())) {
                 Standing::Passed => (),
@@ -99,18 +107,28 @@ impl Counts {
         counts
     }
 
-    fn attributes<'e>(&self, element: BytesStart<'e>, time: Duration) -> BytesStart<'e> {
+    fn sum(all: &[Self]) -> Self {
+        Self {
+            tests: all.iter().map(|each| each.tests).sum(),
+            failures: all.iter().map(|each| each.failures).sum(),
+            errors: all.iter().map(|each| each.errors).sum(),
+            skipped: all.iter().map(|each| each.skipped).sum(),
+            time: all.iter().map(|each| each.time).sum(),
+        }
+    }
+
+    fn attributes<'e>(&self, element: BytesStart<'e>, suite: &str) -> BytesStart<'e> {
         let numbers = [
             ("tests", self.tests),
             ("failures", self.failures),
             ("errors", self.errors),
             ("skipped", self.skipped),
         ];
-        let mut element = with(element, "name", "unflake");
+        let mut element = with(element, "name", suite);
         for (name, number) in numbers {
             element = with(element, name, &number.to_string());
         }
-        with(element, "time", &seconds(time))
+        with(element, "time", &seconds(self.time))
     }
 }
 

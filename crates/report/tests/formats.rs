@@ -19,7 +19,7 @@ const PLAIN: Layout = Layout { width: 80, colour: Colour::Off };
 
 fn junit_of(view: &View<'_>) -> String {
     let mut bytes = Vec::new();
-    junit::write(view, &mut bytes).expect("memory takes everything");
+    junit::write(&[("", view.clone())], &mut bytes).expect("memory takes everything");
     String::from_utf8(bytes).expect("XML is text")
 }
 
@@ -47,6 +47,30 @@ fn json_markdown_and_junit_of_every_short_view() {
         insta::assert_snapshot!(format!("markdown-{name}"), markdown::render(&view));
         insta::assert_snapshot!(format!("junit-{name}"), junit_of(&view));
     }
+}
+
+#[test]
+fn junit_of_several_modules_is_one_document_with_the_sum_of_their_counts() {
+    let (one, other) = (every_verdict(), nothing());
+    let mut bytes = Vec::new();
+    junit::write(&[("core", one.view()), ("web & co", other.view())], &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let document: Vec<&str> = text.lines().collect();
+    let heads: Vec<&str> =
+        document.iter().map(|line| line.trim()).filter(|it| it.starts_with("<testsuite")).collect();
+    let [all, core, web] = heads[..] else { panic!("{heads:?}") };
+    assert!(all.starts_with("<testsuites name=\"unflake\"") && document[1] == all);
+    assert!(core.contains("name=\"core\"") && web.contains("name=\"web &amp; co\""));
+    let number = |head: &str, name: &str| -> f64 {
+        let (_, rest) = head.split_once(&format!(" {name}=\"")).unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    };
+    for name in ["tests", "failures", "errors", "skipped", "time"] {
+        let sum = number(core, name) + number(web, name);
+        assert!((number(all, name) - sum).abs() < 1e-9, "{name} of {heads:?}");
+    }
+    assert!(web.contains(" tests=\"214\""), "{web}");
+    assert_eq!(document.iter().filter(|line| line.contains("<?xml")).count(), 1);
 }
 
 #[test]

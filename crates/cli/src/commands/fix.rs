@@ -11,12 +11,13 @@ use unflake_app::fix::{Fix, FixError, FixRequest, Patch, apply, fix};
 use unflake_model::{TestId, Verdict};
 use unflake_report::{plural, visible};
 
-use crate::commands::study::{Subject, Task, goal};
+use crate::commands::study::{Task, goal};
 use crate::exit::{self, Failure};
 use crate::printer::json;
 use crate::progress::Line;
 use crate::running::not_run;
 use crate::study_args::FixArgs;
+use crate::subject::Subject;
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;

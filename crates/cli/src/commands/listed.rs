@@ -8,9 +8,10 @@ use unflake_junit::Prepared;
 use unflake_model::TestId;
 use unflake_report::idflakies;
 
-use super::study::{Shape, Subject, Task, run, worse};
+use super::study::{Shape, Task, run};
 use crate::exit::{self, Failure};
 use crate::study_args::WhyArgs;
+use crate::subject::{Subject, worse};
 
 /// How such a list is known.
 const ENDING: &str = ".json";
@@ -20,7 +21,8 @@ pub(crate) fn file(typed: &str) -> Option<&Path> {
     Some(Path::new(typed)).filter(|path| typed.ends_with(ENDING) && path.is_file())
 }
 
-/// Looks into every test of a list. One that is not there is said, and the rest goes on.
+/// Looks into every test of a list, until somebody stops it. One that is not there is said, and the
+/// rest goes on.
 pub(crate) fn why(args: &WhyArgs, file: &Path) -> Result<u8, Failure> {
     let bad = |why: String| {
         let message = format!("`{}` is no list of iDFlakies: {why}", file.display());
@@ -33,7 +35,12 @@ pub(crate) fn why(args: &WhyArgs, file: &Path) -> Result<u8, Failure> {
     let Some(first) = names.first() else { return Ok(exit::SUCCESS) };
     let mut task = Task::about(&args.study.look, first)?;
     let mut code = exit::SUCCESS;
-    for name in &names {
+    for (place, name) in names.iter().enumerate() {
+        if task.interrupt.is_raised() {
+            let n_left = unflake_report::plural((names.len() - place) as u64, "test", "tests");
+            exit::note(&format!("note: stopped; {n_left} of the list not looked into\n"));
+            return Ok(worse(code, exit::UNDECIDED));
+        }
         let Some(id) = spelled_so(&task.subject, name) else {
             exit::note(&format!("note: test `{name}` of the list was not collected\n"));
             continue;

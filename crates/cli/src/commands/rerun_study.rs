@@ -5,20 +5,18 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use unflake_app::adapter::Adapter;
-use unflake_app::java::JavaModule;
 use unflake_app::rerun_study::{RerunRequest, RerunStudy, study_reruns};
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::Interrupt;
 use unflake_report::rerun_study::{StudyView, json, markdown, text};
 
-use crate::commands::study::{Subject, budget, confidence, worse};
+use crate::commands::study::{budget, confidence};
 use crate::exit::{self, Failure};
-use crate::java::{self, Built};
 use crate::progress::{Goal, Line};
-use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
+use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::store_args::KeepArgs;
-use crate::study_args::{IsolationArg, span};
+use crate::study_args::{IsolationArg, time_limit};
+use crate::subject::{Manner, Parts, Subject, Typed, look_into};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,7 +62,7 @@ pub(crate) struct RerunStudyArgs {
     pub python: Option<OsString>,
 
     /// Stop after this long, such as 90s, 5m or 1h
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
     /// Stop after this many runs
@@ -80,7 +78,7 @@ pub(crate) struct RerunStudyArgs {
     pub jobs: Option<usize>,
 
     /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
     pub timeout: Duration,
 
     /// Keep runs apart: files, processes, network
@@ -124,33 +122,22 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
     }
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let subject = subject(args, &interrupt)?;
-    let studies = studies(args, jobs, &subject, &interrupt)?;
+    let studies = studies(args, jobs, &interrupt)?;
     let format = if args.json { TablesFormat::Json } else { args.format };
-    let parts = studies.iter().map(|(name, study)| (&**name, shown(study, format))).collect();
+    let shown = studies.joined(format == TablesFormat::Json, |study| shown(study, format));
     let mut out = io::stdout().lock();
-    out.write_all(java::joined(parts, format == TablesFormat::Json).as_bytes())?;
+    out.write_all(shown.as_bytes())?;
     out.flush()?;
-    Ok(studies.iter().map(|(_, study)| code(study)).reduce(worse).unwrap_or(exit::SUCCESS))
+    Ok(studies.code(code))
 }
 
-fn subject(args: &RerunStudyArgs, interrupt: &Interrupt) -> Result<Subject, Failure> {
-    let folder = here()?;
-    if java::is_meant(&folder, args.python.as_deref()) {
-        java::refuse_paths(&args.paths)?;
-        return java::build(folder, args.options.clone(), interrupt).map(Subject::Java);
-    }
-    let (python, paths) = (args.python.clone(), args.paths.clone());
-    project(folder, python, paths, args.options.clone()).map(Subject::Python)
-}
-
-/// Of the project, or of each of its modules, with its name.
 fn studies(
     args: &RerunStudyArgs,
     jobs: usize,
-    subject: &Subject,
     interrupt: &Interrupt,
-) -> Result<Vec<(String, RerunStudy)>, Failure> {
+) -> Result<Parts<RerunStudy>, Failure> {
+    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
+    let subject = Subject::find(typed, interrupt)?;
     let time = args.time.map(|time| time / subject.n_parts());
     let confidence = confidence(args.confidence)?;
     let request = RerunRequest {
@@ -164,25 +151,14 @@ fn studies(
         wall_max: time.map(|time| time + time / 10),
         keep: args.keep.keep()?,
     };
-    let go = |project: &dyn Adapter, levels| {
-        let limits = limits(levels, args.timeout, jobs);
+    let limits = limits(subject.levels(args.isolation), args.timeout, jobs);
+    let manner = Manner { is_long: true, tracing: None, interrupt };
+    look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() });
-        let study = study_reruns(&request, project, &limits, interrupt, &mut line);
+        let study = study_reruns(&request, part, &limits, interrupt, &mut line);
         line.clear();
         study.map_err(|error| not_run(&error))
-    };
-    match subject {
-        Subject::Python(project) => Ok(vec![(String::new(), go(project, levels(args.isolation))?)]),
-        Subject::Java(Built { project, modules, nondex }) => {
-            let of_module = |prepared| {
-                let prepared = &java::with_archive(prepared, interrupt)?;
-                let nondex = nondex.as_ref();
-                let module = JavaModule { project, prepared, nondex, tracing: None };
-                Ok((prepared.module.name.clone(), go(&module, Vec::new())?))
-            };
-            modules.iter().map(of_module).collect()
-        }
-    }
+    })
 }
 
 fn shown(study: &RerunStudy, format: TablesFormat) -> String {

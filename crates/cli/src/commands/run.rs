@@ -3,23 +3,20 @@
 use std::io::{self, Write as _};
 
 use serde::Serialize;
-use unflake_app::adapter::Adapter;
 use unflake_app::begin::Unfinished;
-use unflake_app::java::JavaModule;
 use unflake_app::single::{Failing, Known, Sequence, Single, SingleRequest, single};
 use unflake_engine::Interrupt;
 use unflake_model::{Confidence, RunId, Spent, TestId};
 use unflake_report::{Ended, View, failed, junit, plural, span, visible};
 use unflake_stats::rate::interval;
 
-use super::study::worse;
 use crate::exit::{self, Failure};
-use crate::java;
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::{OrderArg, RunArgs, RunFormat};
-use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
+use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::store_args::command_line;
+use crate::subject::{Manner, Parts, Subject, Typed, look_into};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -39,65 +36,33 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let request = SingleRequest { sequence, seed: args.seed, keep, command: command_line() };
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let go = |project: &dyn Adapter, levels| {
-        let limits = limits(levels, args.timeout, 1);
+    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
+    let subject = Subject::find(typed, &interrupt)?;
+    let limits = limits(subject.levels(args.isolation), args.timeout, 1);
+    let manner = Manner { is_long: false, tracing: None, interrupt: &interrupt };
+    let ran = look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default());
-        let ran = single(&request, project, &limits, &interrupt, &mut line);
+        let ran = single(&request, part, &limits, &interrupt, &mut line);
         line.clear();
         ran.map_err(|error| not_run(&error))
-    };
-    let folder = here()?;
-    if java::is_meant(&folder, args.python.as_deref()) {
-        java::refuse_paths(&args.paths)?;
-        let built = java::build(folder, args.options.clone(), &interrupt)?;
-        let mut ran = Vec::new();
-        for prepared in &built.modules {
-            let nondex = built.nondex.as_ref();
-            let module = JavaModule { project: &built.project, prepared, nondex, tracing: None };
-            ran.push((prepared.module.name.clone(), go(&module, Vec::new())?));
-        }
-        show_modules(&ran, format, sequence)?;
-        return Ok(ran.iter().map(|(_, ran)| code(ran)).reduce(worse).unwrap_or(exit::SUCCESS));
-    }
-    let project = project(folder, args.python.clone(), args.paths.clone(), args.options.clone())?;
-    let ran = go(&project, levels(args.isolation))?;
+    })?;
     show(&ran, format, sequence)?;
-    Ok(code(&ran))
+    Ok(ran.code(code))
 }
 
-fn show(ran: &Single, format: RunFormat, sequence: Sequence) -> Result<(), Failure> {
+fn show(ran: &Parts<Single>, format: RunFormat, sequence: Sequence) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match format {
-        RunFormat::Text => out.write_all(for_people(ran, sequence).as_bytes())?,
-        RunFormat::Json => out.write_all(json(&row(ran, sequence)).as_bytes())?,
-        RunFormat::Junit => junit::write(&view(ran), &mut out)?,
-    }
-    out.flush()?;
-    Ok(())
-}
-
-/// Those of a Java project.
-fn show_modules(
-    ran: &[(String, Single)],
-    format: RunFormat,
-    sequence: Sequence,
-) -> Result<(), Failure> {
-    if let [(_, ran)] = ran {
-        return show(ran, format, sequence);
-    }
-    if format == RunFormat::Json {
-        let modules = ran.iter().map(|(module, ran)| ModuleRow { module, run: row(ran, sequence) });
-        let rows = ModulesRow { schema: SCHEMA_VERSION, modules: modules.collect() };
-        io::stdout().lock().write_all(json(&rows).as_bytes())?;
-        return Ok(());
-    }
-    for (name, ran) in ran {
-        if format == RunFormat::Text {
-            writeln!(io::stdout(), "Module {name}\n")?;
+    let text = match format {
+        RunFormat::Text => ran.joined(false, |ran| for_people(ran, sequence)),
+        RunFormat::Json => ran.joined(true, |ran| json(&row(ran, sequence))),
+        RunFormat::Junit => {
+            let views = ran.found.iter().map(|(name, ran)| (&**name, view(ran)));
+            junit::write(&views.collect::<Vec<_>>(), &mut out)?;
+            String::new()
         }
-        show(ran, format, sequence)?;
-        writeln!(io::stdout())?;
-    }
+    };
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
     Ok(())
 }
 
@@ -221,19 +186,6 @@ struct WarningRow {
     kind: &'static str,
     message: String,
     advice: &'static str,
-}
-
-#[derive(Serialize)]
-struct ModulesRow<'a> {
-    schema: u32,
-    modules: Vec<ModuleRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct ModuleRow<'a> {
-    module: &'a str,
-    #[serde(flatten)]
-    run: RunRow<'a>,
 }
 
 fn row(ran: &Single, sequence: Sequence) -> RunRow<'_> {

@@ -9,11 +9,12 @@ use unflake_report::shake::{Shaking, json, text};
 use unflake_report::{Ended, Layout};
 use unflake_stats::rate::Rate;
 
-use crate::commands::study::{Subject, Task, WIDTH, colour, goal};
+use crate::commands::study::{Task, WIDTH, colour, goal};
 use crate::exit::{self, Failure};
 use crate::progress::Line;
 use crate::running::not_run;
 use crate::study_args::LookArgs;
+use crate::subject::Subject;
 
 const FACTORS_HELP: &str = "\
 Factors:

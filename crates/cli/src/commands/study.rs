@@ -4,8 +4,6 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write as _};
 use std::time::Duration;
 
-use unflake_app::adapter::Adapter;
-use unflake_app::java::JavaModule;
 use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
@@ -15,21 +13,22 @@ use unflake_junit::{Prepared, Tracing};
 use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Project, Runner, hash_seed};
 use unflake_report::{
-    Colour, Layout, Study, idflakies, json, junit, markdown, table, terminal, why,
+    Colour, Layout, Study, View, idflakies, json, junit, markdown, table, terminal, why,
 };
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
 use super::listed;
 use crate::exit::{self, Failure};
-use crate::java::{self, Built};
+use crate::java;
 use crate::progress::{Goal, Line};
-use crate::running::{here, levels, limits, n_processors, not_run, project, stop_on_ctrl_c};
+use crate::running::{here, limits, n_processors, not_run, project, stop_on_ctrl_c};
 use crate::store_args::command_line;
 use crate::study_args::{
     DepthArg, DetectArgs, LookArgs, RunnerArg, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
     flake_rate,
 };
+use crate::subject::{Manner, Part, Parts, Subject, Typed, look_into};
 
 /// Prose is wrapped at this width where the terminal does not say.
 pub(crate) const WIDTH: usize = 100;
@@ -67,62 +66,38 @@ pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
 
 pub(crate) fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
     let format = if args.json { StudyFormat::Json } else { args.format };
-    let look = |subject: &dyn Adapter| {
+    let parts = in_question(&task.request.question, &task.subject)?;
+    let tracing = tracing(task);
+    let (tracing, interrupt) = (tracing.as_ref(), &task.interrupt);
+    let found = look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
         let mut line = Line::new(goal(&task.request, &args.look));
-        let studied = study(&task.request, subject, &task.limits, &task.interrupt, &mut line);
+        let studied = study(&task.request, part, &task.limits, interrupt, &mut line);
         line.clear();
         studied.map_err(|error| not_run(&error))
-    };
-    match &task.subject {
-        Subject::Python(project) => {
-            let found = look(project)?;
-            show(&found, format, shape)?;
-            Ok(code(&found))
-        }
-        Subject::Java(Built { project, modules, nondex }) => {
-            let nondex = nondex.as_ref();
-            let tracing = tracing(&task.request.question, project, &task.interrupt);
-            let tracing = tracing.as_ref();
-            let mut found = Vec::new();
-            for prepared in in_question(&task.request.question, modules)? {
-                let prepared = &java::with_archive(prepared, &task.interrupt)?;
-                let study = look(&JavaModule { project, prepared, nondex, tracing })?;
-                found.push((prepared.module.name.clone(), study));
-            }
-            show_modules(&found, format, shape)?;
-            Ok(found.iter().map(|(_, study)| code(study)).reduce(worse).unwrap_or(exit::SUCCESS))
-        }
-    }
+    })?;
+    show(&found, format, shape)?;
+    Ok(found.code(code))
 }
 
 /// Who tells which functions tests call, where that matters; reruns do without, if need be.
-fn tracing(
-    question: &Question,
-    project: &unflake_junit::Project,
-    interrupt: &Interrupt,
-) -> Option<Tracing> {
-    if !matches!(question, Question::Reruns(_)) {
+fn tracing(task: &Task) -> Option<Tracing> {
+    let (Subject::Java(built), Question::Reruns(_)) = (&task.subject, &task.request.question)
+    else {
         return None;
-    }
-    let found = java::tracing(project, interrupt);
+    };
+    let found = java::tracing(&built.project, &task.interrupt);
     found.inspect_err(|error| exit::note(&format!("note: {error}\n"))).ok()
 }
 
-/// Something found is worse than something not decided.
-pub(crate) fn worse(one: u8, other: u8) -> u8 {
-    let rank = |code| [exit::SUCCESS, exit::UNDECIDED, exit::FOUND].iter().position(|c| *c == code);
-    if rank(one) < rank(other) { other } else { one }
-}
-
-/// The modules that a question is about.
-fn in_question<'m>(
-    question: &Question,
-    modules: &'m [Prepared],
-) -> Result<Vec<&'m Prepared>, Failure> {
-    let Question::Test(id) = question else { return Ok(modules.iter().collect()) };
+/// The parts that a question is about.
+fn in_question<'s>(question: &Question, subject: &'s Subject) -> Result<Vec<Part<'s>>, Failure> {
+    let (Question::Test(id), Subject::Java(built)) = (question, subject) else {
+        return Ok(subject.parts());
+    };
+    let modules = &built.modules;
     let has_it = |module: &&Prepared| module.ids().any(|known| known == id.as_str());
     if let Some(module) = modules.iter().find(has_it) {
-        return Ok(vec![module]);
+        return Ok(vec![Part::Module(built, module)]);
     }
     let ids = modules.iter().flat_map(Prepared::ids);
     let similar: Vec<&str> = ids.filter(|known| known.ends_with(id.as_str())).take(3).collect();
@@ -133,24 +108,6 @@ fn in_question<'m>(
     };
     let message = format!("test `{id}` was not collected");
     Err(Failure::NotRun { message, hint: Some(hint) })
-}
-
-/// What is looked into.
-pub(crate) enum Subject {
-    /// A Python project.
-    Python(Project),
-    /// The modules of a Java project.
-    Java(Built),
-}
-
-impl Subject {
-    /// How many suites it has, each of which is looked into by itself.
-    pub(crate) fn n_parts(&self) -> u32 {
-        match self {
-            Self::Python(_) => 1,
-            Self::Java(built) => u32::try_from(built.modules.len()).unwrap_or(u32::MAX).max(1),
-        }
-    }
 }
 
 /// Everything that looking into tests needs.
@@ -190,10 +147,8 @@ impl Task {
             keep: args.keep.keep()?,
             command: command_line(),
         };
-        // A virtual machine cannot be put apart once it runs.
-        let is_java = matches!(subject, Subject::Java(_));
-        let levels = if is_java { Vec::new() } else { levels(args.isolation) };
-        Ok(Self { request, subject, limits: limits(levels, args.timeout, jobs), interrupt })
+        let limits = limits(subject.levels(args.isolation), args.timeout, jobs);
+        Ok(Self { request, subject, limits, interrupt })
     }
 
     /// About one test.
@@ -218,8 +173,8 @@ fn subject(
         RunnerArg::Pytest | RunnerArg::Unittest => false,
     };
     if is_java {
-        java::refuse_paths(&paths)?;
-        return java::build(folder, args.options.clone(), interrupt).map(Subject::Java);
+        let typed = Typed { python: None, paths: &paths, options: &args.options };
+        return Subject::java(folder, typed, interrupt);
     }
     let project = project(folder, args.python.clone(), paths, args.options.clone())?;
     let runner = match args.runner {
@@ -290,53 +245,29 @@ impl Shape {
     }
 }
 
-/// Prints what was found in the modules of a project.
-fn show_modules(
-    found: &[(String, Study)],
-    format: StudyFormat,
-    shape: Shape,
-) -> Result<(), Failure> {
-    if let [(_, study)] = found {
-        return show(study, format, shape);
-    }
-    if format == StudyFormat::Json {
-        let parts: Vec<_> = found.iter().map(|(name, study)| (&**name, study.view())).collect();
-        io::stdout().lock().write_all(json::render_modules(&parts).as_bytes())?;
-        return Ok(());
-    }
-    if format == StudyFormat::Idflakies {
-        let views: Vec<_> = found.iter().map(|(_, study)| study.view()).collect();
-        let views: Vec<_> = views.iter().collect();
-        io::stdout().lock().write_all(idflakies::render_all(&views).as_bytes())?;
-        return Ok(());
-    }
-    for (name, study) in found {
-        writeln!(io::stdout(), "Module {name}\n")?;
-        show(study, format, shape)?;
-        writeln!(io::stdout())?;
-    }
-    Ok(())
-}
-
 /// Prints what was found.
-pub(crate) fn show(study: &Study, format: StudyFormat, shape: Shape) -> Result<(), Failure> {
-    let view = study.view();
+pub(crate) fn show(found: &Parts<Study>, format: StudyFormat, shape: Shape) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let layout = Layout { width: WIDTH, colour: colour(&out) };
-    match format {
-        StudyFormat::Text if shape == Shape::Test => {
-            for exhibit in view.exhibits {
-                out.write_all(why::render(&view, exhibit, layout).as_bytes())?;
-            }
-            out.write_all(why::warnings(&view, layout).as_bytes())?;
+    let views: Vec<_> = found.found.iter().map(|(name, it)| (&**name, it.view())).collect();
+    let each = |shown: &dyn Fn(&View<'_>) -> String| found.joined(false, |it| shown(&it.view()));
+    let text = match format {
+        StudyFormat::Text if shape == Shape::Test => each(&|view| {
+            let exhibits = view.exhibits.iter().map(|exhibit| why::render(view, exhibit, layout));
+            exhibits.chain([why::warnings(view, layout)]).collect()
+        }),
+        StudyFormat::Text => each(&|view| terminal::render(view, layout)),
+        StudyFormat::Table => each(&table::render),
+        StudyFormat::Markdown => each(&markdown::render),
+        StudyFormat::Json if found.is_one() => each(&json::render),
+        StudyFormat::Json => json::render_modules(&views),
+        StudyFormat::Idflakies => idflakies::render(&views),
+        StudyFormat::Junit => {
+            junit::write(&views, &mut out)?;
+            String::new()
         }
-        StudyFormat::Text => out.write_all(terminal::render(&view, layout).as_bytes())?,
-        StudyFormat::Table => out.write_all(table::render(&view).as_bytes())?,
-        StudyFormat::Json => out.write_all(json::render(&view).as_bytes())?,
-        StudyFormat::Markdown => out.write_all(markdown::render(&view).as_bytes())?,
-        StudyFormat::Junit => junit::write(&view, &mut out)?,
-        StudyFormat::Idflakies => out.write_all(idflakies::render(&view).as_bytes())?,
-    }
+    };
+    out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
 }

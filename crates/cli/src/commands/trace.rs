@@ -6,22 +6,20 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use unflake_app::adapter::Adapter;
 use unflake_app::history::{History, HistoryError};
-use unflake_app::java::JavaModule;
 use unflake_app::trace::{Traced, labelled, trace};
 use unflake_engine::Interrupt;
-use unflake_report::exposed::Exposed;
 use unflake_report::{Layout, exposed};
 
 use crate::commands::study::{WIDTH, colour};
 use crate::exit::{self, Failure};
 use crate::functions_file::functions;
-use crate::java::{self, Built};
+use crate::java;
 use crate::progress::{Goal, Line};
-use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
+use crate::running::{here, limits, not_run, stop_on_ctrl_c};
 use crate::store_args::{StoreArgs, command_line};
-use crate::study_args::{IsolationArg, span};
+use crate::study_args::{IsolationArg, time_limit};
+use crate::subject::{Manner, Subject, Typed, look_into};
 
 const TRACE_HELP: &str = "\
 Examples:
@@ -60,7 +58,7 @@ pub(crate) struct TraceArgs {
     pub python: Option<OsString>,
 
     /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
     pub timeout: Duration,
 
     /// Keep the run apart: files, processes, network
@@ -79,57 +77,39 @@ pub(crate) struct TraceArgs {
 /// Lists the tests that call what can come out otherwise.
 pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
     let set = functions(args.functions.as_deref())?;
-    let folder = here()?;
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let go = |project: &dyn Adapter, levels| {
-        let limits = limits(levels, args.timeout, 1);
+    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
+    let subject = Subject::find(typed, &interrupt)?;
+    let tracing = match &subject {
+        Subject::Java(built) => Some(java::tracing(&built.project, &interrupt)?),
+        Subject::Python(_) => None,
+    };
+    let limits = limits(subject.levels(args.isolation), args.timeout, 1);
+    let manner = Manner { is_long: false, tracing: tracing.as_ref(), interrupt: &interrupt };
+    let found = look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default());
-        let traced = trace(project, &limits, &interrupt, &mut line);
+        let traced = trace(part, &limits, &interrupt, &mut line);
         line.clear();
         traced.map_err(|error| not_run(&error))
-    };
-    let mut found: Vec<(String, Traced)> = Vec::new();
-    if java::is_meant(&folder, args.python.as_deref()) {
-        java::refuse_paths(&args.paths)?;
-        let Built { project, modules, .. } =
-            java::build(folder.clone(), args.options.clone(), &interrupt)?;
-        let tracing = Some(&java::tracing(&project, &interrupt)?);
-        for prepared in &modules {
-            let module = JavaModule { project: &project, prepared, nondex: None, tracing };
-            found.push((prepared.module.name.clone(), go(&module, Vec::new())?));
-        }
-    } else {
-        let (python, paths) = (args.python.clone(), args.paths.clone());
-        let project = project(folder.clone(), python, paths, args.options.clone())?;
-        found.push((String::new(), go(&project, levels(args.isolation))?));
-    }
+    })?;
     if let Some(file) = &args.write {
-        write(&found, args, &folder, file)?;
+        write(&found.found, args, file)?;
     }
-    let command = command_line();
-    let exposed = found.iter().map(|(name, it)| (&**name, it.exposed(&set, &command)));
-    show(&exposed.collect::<Vec<_>>(), args.json)?;
-    let is_interrupted = found.iter().any(|(_, traced)| traced.is_interrupted);
-    Ok(if is_interrupted { exit::UNDECIDED } else { exit::SUCCESS })
-}
-
-fn show(modules: &[(&str, Exposed)], is_json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let layout = Layout { width: WIDTH, colour: colour(&out) };
-    let shown = |it: &Exposed| if is_json { exposed::json(it) } else { exposed::text(it, layout) };
-    let parts = modules.iter().map(|(name, it)| (*name, shown(it))).collect();
-    out.write_all(java::joined(parts, is_json).as_bytes())?;
+    let command = command_line();
+    let shown = found.joined(args.json, |traced| {
+        let exposed = traced.exposed(&set, &command);
+        if args.json { exposed::json(&exposed) } else { exposed::text(&exposed, layout) }
+    });
+    out.write_all(shown.as_bytes())?;
     out.flush()?;
-    Ok(())
+    Ok(found.code(|traced| if traced.is_interrupted { exit::UNDECIDED } else { exit::SUCCESS }))
 }
 
-fn write(
-    found: &[(String, Traced)],
-    args: &TraceArgs,
-    folder: &Path,
-    file: &Path,
-) -> Result<(), Failure> {
+fn write(found: &[(String, Traced)], args: &TraceArgs, file: &Path) -> Result<(), Failure> {
+    let folder = here()?;
     let named = || folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = args.name.clone().unwrap_or_else(named);
     let history = match History::open(&args.store.file()?) {

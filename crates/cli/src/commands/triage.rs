@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use unflake_app::adapter::Adapter;
-use unflake_app::java::JavaModule;
 use unflake_app::triage::{Triage, TriageError, TriageRequest, Triaged, triage};
 use unflake_engine::Interrupt;
 use unflake_junit::{Prepared, ci_report};
@@ -20,11 +18,12 @@ use unflake_report::junit_xml::NoReport;
 use unflake_report::{percent, plural, visible};
 
 use crate::exit::{self, Failure};
-use crate::java::{self, Built};
+use crate::java::Built;
 use crate::printer::json;
 use crate::progress::{Goal, Line};
-use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
-use crate::study_args::{IsolationArg, span};
+use crate::running::{limits, not_run, stop_on_ctrl_c};
+use crate::study_args::{IsolationArg, time_limit};
+use crate::subject::{Manner, Part, Subject, Typed, look_into};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -86,11 +85,11 @@ pub(crate) struct TriageArgs {
     pub python: Option<OsString>,
 
     /// Stop after this long, such as 90s, 5m or 1h
-    #[arg(long, value_name = "SPAN", value_parser = span)]
+    #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
     /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
     pub timeout: Duration,
 
     /// Keep runs apart: files, processes, network
@@ -122,51 +121,67 @@ fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<
         let message = format!("`{}`: it is no JUnit XML: {error}", args.report.display());
         Failure::input(message, HINT)
     };
-    let folder = here()?;
-    let go = |project: &dyn Adapter, levels, time: Option<Duration>| {
-        let request = TriageRequest {
-            reports: reports.to_vec(),
-            tries: args.tries,
-            n_seeds: args.seeds,
-            tests_max: args.tests_max,
-            wall_max: time,
-        };
-        let limits = limits(levels, args.timeout, 1);
+    let typed = Typed { python: args.python.as_ref(), paths: &[], options: &args.options };
+    let subject = Subject::find(typed, interrupt)?;
+    let (mut found, failing) = match &subject {
+        Subject::Java(built) => sorted(built, reports).map_err(|error| bad(&error))?,
+        Subject::Python(_) => (Triage::default(), Vec::new()),
+    };
+    let is_java = matches!(subject, Subject::Java(_));
+    let parts = if is_java { failing.iter().map(Failing::part).collect() } else { subject.parts() };
+    let n_parts = u32::try_from(parts.len()).unwrap_or(u32::MAX).max(1);
+    let time = args.time.map(|time| time / n_parts);
+    let request = TriageRequest {
+        reports: reports.to_vec(),
+        tries: args.tries,
+        n_seeds: args.seeds,
+        tests_max: args.tests_max,
+        wall_max: time,
+    };
+    let limits = limits(subject.levels(args.isolation), args.timeout, 1);
+    let manner = Manner { is_long: true, tracing: None, interrupt };
+    let looked = look_into(&parts, &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() });
-        let found = triage(&request, project, &limits, interrupt, &mut line);
+        let found = triage(&request, part, &limits, interrupt, &mut line);
         line.clear();
         found.map_err(|error| match &error {
             TriageError::Report(error) => bad(error),
             TriageError::Study(error) => not_run(error),
         })
-    };
-    if !java::is_meant(&folder, args.python.as_deref()) {
-        let project = project(folder, args.python.clone(), Vec::new(), args.options.clone())?;
-        return go(&project, levels(args.isolation), args.time);
+    })?;
+    for (_, of_part) in looked.found {
+        // What one module does not know another may.
+        let unknown = if is_java { Vec::new() } else { of_part.unknown };
+        found.add(Triage { unknown, ..of_part });
     }
-    let built = java::build(folder, args.options.clone(), interrupt)?;
-    let (mut found, failing) = sorted(&built.modules, reports).map_err(|error| bad(&error))?;
-    let n_parts = u32::try_from(failing.len()).unwrap_or(u32::MAX).max(1);
-    for prepared in failing {
-        let prepared = &java::with_archive(prepared, interrupt)?;
-        let Built { project, nondex, .. } = &built;
-        let module = JavaModule { project, prepared, nondex: nondex.as_ref(), tracing: None };
-        found.add(go(&module, Vec::new(), args.time.map(|time| time / n_parts))?);
-    }
+    let missing = failing.into_iter().filter(|it| looked.missing.contains(&it.module.module.name));
+    found.not_looked_into.extend(missing.flat_map(|it| it.tests));
     Ok(found)
 }
 
-/// What is known without a run, and the modules that have failed tests.
+/// A module with tests that failed.
+struct Failing<'m> {
+    built: &'m Built,
+    module: &'m Prepared,
+    tests: Vec<TestId>,
+}
+
+impl<'m> Failing<'m> {
+    fn part(&self) -> Part<'m> {
+        Part::Module(self.built, self.module)
+    }
+}
+
+/// What is known without a run, and the modules to be looked into.
 fn sorted<'m>(
-    modules: &'m [Prepared],
+    built: &'m Built,
     reports: &[String],
-) -> Result<(Triage, Vec<&'m Prepared>), NoReport> {
+) -> Result<(Triage, Vec<Failing<'m>>), NoReport> {
     let (mut found, mut failing) = (Triage::default(), Vec::new());
     let mut unknown: Option<Vec<String>> = None;
-    for prepared in modules {
-        let ids: Vec<&str> = prepared.ids().collect();
+    for module in &built.modules {
+        let ids: Vec<&str> = module.ids().collect();
         let report = ci_report(reports, &ids)?;
-        // What one module does not know another may.
         let is_unknown = |name: &String| report.unknown.contains(name);
         unknown = Some(match unknown {
             Some(earlier) => earlier.into_iter().filter(is_unknown).collect(),
@@ -175,7 +190,8 @@ fn sorted<'m>(
         if report.failed.is_empty() {
             found.n_reported += report.order.len();
         } else {
-            failing.push(prepared);
+            let tests = report.failed.iter().filter_map(|(place, _)| ids[*place].parse().ok());
+            failing.push(Failing { built, module, tests: tests.collect() });
         }
     }
     found.unknown = unknown.unwrap_or_default();

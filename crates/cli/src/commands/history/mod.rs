@@ -15,6 +15,7 @@ use crate::exit::Failure;
 use crate::history_args::{HistoryArgs, HistoryFormat};
 use crate::store_args::unix_ms;
 use crate::study_args::StudyFormat;
+use crate::subject::Parts;
 
 /// Campaigns, a campaign, or a test over time.
 pub(crate) fn run(args: &HistoryArgs) -> Result<(), Failure> {
@@ -75,7 +76,8 @@ fn show(history: &History, campaign: &str, format: HistoryFormat) -> Result<(), 
         HistoryFormat::Json => StudyFormat::Json,
         HistoryFormat::Markdown => StudyFormat::Markdown,
     };
-    study::show(&study, format, Shape::of(&study))
+    let shape = Shape::of(&study);
+    study::show(&Parts::one(study), format, shape)
 }
 
 fn prune(history: &mut History, args: &HistoryArgs) -> Result<String, Failure> {
