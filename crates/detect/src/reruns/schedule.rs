@@ -13,6 +13,10 @@
 //! the group's chances are multiplied by `(S + found) / (S + expected)`. A group that was
 //! overrated loses its place, one that was underrated gains it.
 //!
+//! A suite that is run in a moment is run whole for the first few seconds ([`Terms::opening`]): in
+//! a small one groups are too small to teach anything, and the random test may well be the one that
+//! takes as long as all others together. It would be left for last, to save a second.
+//!
 //! What a test is exposed to may become known at any time ([`Schedule::expose`]). It need not be
 //! known before the first rerun: tracing costs time too, and is best spent on the second run of a
 //! test, when it is known to be run again at all.
@@ -108,6 +112,8 @@ impl Candidate {
 pub struct Terms {
     /// What it takes to start a process.
     pub overhead: Duration,
+    /// For so long at most, everything is run in each batch, before anything is chosen.
+    pub opening: Duration,
     /// Stop when a detection is expected to take longer than this.
     pub price: Option<Duration>,
     /// Stop when no more than this share of the random tests is expected to be hidden still.
@@ -116,8 +122,12 @@ pub struct Terms {
 
 impl Terms {
     /// A forked process, and no end.
-    pub const FORKED: Self =
-        Self { overhead: Duration::from_millis(10), price: None, missed: None };
+    pub const FORKED: Self = Self {
+        overhead: Duration::from_millis(10),
+        opening: Duration::from_secs(2),
+        price: None,
+        missed: None,
+    };
 }
 
 /// Why nothing is run again.
@@ -201,6 +211,8 @@ pub struct Schedule {
     groups: Vec<Group>,
     kinds: BTreeMap<Kind, usize>,
     n_found: usize,
+    /// Seconds of the opening that are left.
+    opening: f64,
 }
 
 impl Schedule {
@@ -219,7 +231,8 @@ impl Schedule {
         };
         let tests = candidates.iter().map(standing).collect();
         let (groups, kinds) = (Vec::new(), BTreeMap::new());
-        let mut schedule = Self { belief, terms, tests, groups, kinds, n_found: 0 };
+        let opening = terms.opening.as_secs_f64();
+        let mut schedule = Self { belief, terms, tests, groups, kinds, n_found: 0, opening };
         (0..candidates.len()).for_each(|test| schedule.join(test));
         schedule
     }
@@ -258,9 +271,10 @@ impl Schedule {
         if self.terms.missed.is_some_and(|share| self.missed() <= share) {
             return Err(Done::FewHidden);
         }
-        let (chosen, gain, seconds) = self.choose();
+        let is_opening = self.opens();
+        let (chosen, gain, seconds) = self.choose(is_opening);
         let is_dear = |price: Duration| gain * price.as_secs_f64() < seconds;
-        if self.terms.price.is_some_and(is_dear) {
+        if !is_opening && self.terms.price.is_some_and(is_dear) {
             for test in chosen {
                 self.enter(test);
             }
@@ -274,13 +288,25 @@ impl Schedule {
         Ok(chosen.into_iter().map(TestIndex::new).collect())
     }
 
-    /// Takes the tests of the best batch out of their heaps; with the detections expected of it,
-    /// and its time.
-    fn choose(&mut self) -> (Vec<usize>, f64, f64) {
+    /// Whether everything is to be run, the time for which is then taken off the opening.
+    fn opens(&mut self) -> bool {
+        if self.opening <= 0.0 {
+            return false;
+        }
+        let open = self.tests.iter().filter(|standing| !standing.is_found);
+        let seconds: f64 = open.map(|standing| standing.seconds).sum();
+        // What does not fit is not tried again: the opening is over.
+        self.opening -= self.terms.overhead.as_secs_f64() + seconds;
+        0.0 <= self.opening
+    }
+
+    /// Takes the tests of the best batch out of their heaps, or all; with the detections expected
+    /// of them, and their time.
+    fn choose(&mut self, is_opening: bool) -> (Vec<usize>, f64, f64) {
         let (mut chosen, mut gain) = (Vec::new(), 0.0);
         let mut seconds = self.terms.overhead.as_secs_f64();
         while let Some((group, factor, entry)) = self.best() {
-            if factor * entry.promise * seconds < gain {
+            if !is_opening && factor * entry.promise * seconds < gain {
                 break;
             }
             self.groups[group].heap.pop();
@@ -392,6 +418,9 @@ mod tests {
     use proptest::prelude::*;
     use unflake_model::random::Random;
 
+    /// Without an opening.
+    const CHOOSING: Terms = Terms { opening: Duration::ZERO, ..Terms::FORKED };
+
     fn candidate(ms: u64, exposure: Exposure) -> Candidate {
         Candidate { duration: Duration::from_millis(ms), exposure, ..Candidate::default() }
     }
@@ -414,7 +443,7 @@ mod tests {
 
     #[test]
     fn where_all_are_alike_the_batch_is_everything() {
-        let mut schedule = schedule(&vec![candidate(50, Exposure::Unknown); 30], Terms::FORKED);
+        let mut schedule = schedule(&vec![candidate(50, Exposure::Unknown); 30], CHOOSING);
         for _ in 0..3 {
             let batch = schedule.next_batch().unwrap();
             assert_eq!(positions(&batch), (0..30).collect::<Vec<_>>());
@@ -428,7 +457,7 @@ mod tests {
     fn the_quick_and_the_exposed_come_first_and_the_slow_in_their_time() {
         let mut candidates = vec![candidate(5, Exposure::Unknown); 20];
         candidates.push(candidate(60_000, Exposure::Unknown));
-        let mut schedule = schedule(&candidates, Terms::FORKED);
+        let mut schedule = schedule(&candidates, CHOOSING);
         let mut first_with_slow = None;
         for n_batch in 0..2000 {
             let batch = schedule.next_batch().unwrap();
@@ -443,8 +472,31 @@ mod tests {
     }
 
     #[test]
+    fn a_quick_suite_is_run_whole_for_a_moment_and_a_long_one_is_not() {
+        let mut candidates = vec![candidate(1, Exposure::Unknown); 40];
+        candidates.push(candidate(45, Exposure::Nothing));
+        let is_whole = |batch: &[TestIndex]| batch.len() == 41;
+        let mut quick = schedule(&candidates, Terms::FORKED);
+        // Whole ones take 95 ms each.
+        let mut n_whole = 0;
+        loop {
+            let batch = quick.next_batch().unwrap();
+            if !is_whole(&batch) {
+                break;
+            }
+            n_whole += 1;
+            pass(&mut quick, &batch);
+        }
+        assert_eq!(n_whole, 21);
+        let chosen = schedule(&candidates, CHOOSING).next_batch().unwrap();
+        assert!(!is_whole(&chosen), "it is not what would be chosen");
+        candidates.push(candidate(2000, Exposure::Nothing));
+        assert!(schedule(&candidates, Terms::FORKED).next_batch().unwrap().len() < 41);
+    }
+
+    #[test]
     fn a_test_that_was_seen_to_do_both_is_not_run_again() {
-        let mut schedule = schedule(&vec![candidate(5, Exposure::Unknown); 2], Terms::FORKED);
+        let mut schedule = schedule(&vec![candidate(5, Exposure::Unknown); 2], CHOOSING);
         let (a, b) = (TestIndex::new(0), TestIndex::new(1));
         assert!(!schedule.tell(a, OutcomeKind::Passed));
         assert!(schedule.tell(a, OutcomeKind::TimedOut), "a timeout is a failure");
@@ -458,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_test_that_was_never_started_has_shown_nothing() {
-        let mut schedule = schedule(&[candidate(5, Exposure::Unknown)], Terms::FORKED);
+        let mut schedule = schedule(&[candidate(5, Exposure::Unknown)], CHOOSING);
         let hidden = schedule.hidden();
         let test = schedule.next_batch().unwrap()[0];
         assert!(!schedule.tell(test, OutcomeKind::NotRun));
@@ -468,7 +520,7 @@ mod tests {
 
     #[test]
     fn a_failure_makes_its_test_the_most_interesting() {
-        let mut schedule = schedule(&vec![candidate(20, Exposure::Unknown); 50], Terms::FORKED);
+        let mut schedule = schedule(&vec![candidate(20, Exposure::Unknown); 50], CHOOSING);
         for test in (0..50).map(TestIndex::new) {
             let outcome = if test.get() == 7 { OutcomeKind::Failed } else { OutcomeKind::Passed };
             schedule.tell(test, outcome);
@@ -478,7 +530,7 @@ mod tests {
 
     #[test]
     fn a_test_found_to_be_exposed_to_nothing_falls_behind() {
-        let mut schedule = schedule(&vec![candidate(2000, Exposure::Unknown); 20], Terms::FORKED);
+        let mut schedule = schedule(&vec![candidate(2000, Exposure::Unknown); 20], CHOOSING);
         pass(&mut schedule, &(0..20).map(TestIndex::new).collect::<Vec<_>>());
         let before = schedule.hidden();
         for test in 0..15 {
@@ -491,7 +543,7 @@ mod tests {
 
     #[test]
     fn what_is_under_way_counts_as_made() {
-        let mut schedule = schedule(&vec![candidate(5, Exposure::Unknown); 4], Terms::FORKED);
+        let mut schedule = schedule(&vec![candidate(5, Exposure::Unknown); 4], CHOOSING);
         // Four asked at once, none told: nobody is asked for twice as often as another.
         let asked: Vec<usize> =
             (0..4).flat_map(|_| positions(&schedule.next_batch().unwrap())).collect();
@@ -504,8 +556,8 @@ mod tests {
     fn it_ends_at_the_price_and_at_the_share_missed() {
         let candidates = vec![candidate(100, Exposure::Nothing); 40];
         let price = Some(Duration::from_mins(10));
-        let by_price = Terms { price, ..Terms::FORKED };
-        let by_share = Terms { missed: Some(0.5), ..Terms::FORKED };
+        let by_price = Terms { price, ..CHOOSING };
+        let by_share = Terms { missed: Some(0.5), ..CHOOSING };
         for (terms, done) in [(by_price, Done::TooDear), (by_share, Done::FewHidden)] {
             let mut schedule = schedule(&candidates, terms);
             // One is found, so that there is something of which a share can be missed.
@@ -530,7 +582,7 @@ mod tests {
         let plain = candidate(50, Exposure::Nothing);
         let candidates: Vec<Candidate> =
             (0..200).map(|i| if i < 100 { &exposed } else { &plain }.clone()).collect();
-        let mut schedule = schedule(&candidates, Terms::FORKED);
+        let mut schedule = schedule(&candidates, CHOOSING);
         let before: Vec<f64> = schedule.groups.iter().map(Group::factor).collect();
         for round in 0..6 {
             for test in 0..200 {
@@ -573,7 +625,7 @@ mod tests {
                     candidate(1 << random.below(14), exposure)
                 })
                 .collect();
-            let mut schedule = schedule(&candidates, Terms::FORKED);
+            let mut schedule = schedule(&candidates, CHOOSING);
             for test in 0..n {
                 for _ in 0..random.below(40) {
                     schedule.tell(TestIndex::new(test), OutcomeKind::Passed);
