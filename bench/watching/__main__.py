@@ -45,7 +45,8 @@ SUITES = [
     Suite("jinja2", "3.1.4", ["MarkupSafe==2.1.5"]),
     Suite("marshmallow", "3.22.0", ["pytz==2024.2", "simplejson==3.19.3"]),
     Suite("parso", "0.8.4", []),
-    Suite("pygments", "2.19.2", [], ["tests/test_basic_api.py"]),
+    Suite("sqlparse", "0.5.1", []),
+    Suite("networkx", "3.3", [], ["networkx/algorithms/centrality", "networkx/algorithms/flow"]),
 ]
 
 
