@@ -16,6 +16,7 @@ mod java;
 mod orders_file;
 mod printer;
 mod progress;
+mod project_args;
 mod run_args;
 mod running;
 mod store_args;

@@ -1,12 +1,12 @@
 //! What can be typed for `run` and `replay`.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::project_args::ProjectArgs;
 use crate::store_args::{RecordArgs, StoreArgs};
-use crate::study_args::{IsolationArg, time_limit};
+use crate::study_args::IsolationArg;
 
 /// Options of `unflake run`.
 #[derive(Debug, clap::Args)]
@@ -14,9 +14,8 @@ pub(crate) struct RunArgs {
     /// Files, folders or tests to run, as the runner takes them [default: all]
     pub paths: Vec<OsString>,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub project: ProjectArgs,
 
     /// In which order
     #[arg(long, value_name = "ORDER", default_value = "original")]
@@ -25,10 +24,6 @@ pub(crate) struct RunArgs {
     /// Decides the random order
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
-
-    /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
-    pub timeout: Duration,
 
     /// Keep the run apart from the rest; without, tests see and leave what they always do
     #[arg(long, value_name = "LEVEL", default_value = "none")]
@@ -44,10 +39,6 @@ pub(crate) struct RunArgs {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-
-    /// Options for the runner, after `--`
-    #[arg(last = true, value_name = "OPTIONS")]
-    pub options: Vec<OsString>,
 }
 
 /// In which order `run` runs the tests.

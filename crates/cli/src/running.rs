@@ -1,7 +1,6 @@
 //! What all commands that run tests share: the project, its limits, Ctrl-C, and what to say when
 //! the tests cannot be run.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
@@ -15,6 +14,7 @@ use unflake_pytest::{Project, Surroundings};
 
 use crate::exit::{self, Failure};
 use crate::study_args::IsolationArg;
+use crate::subject::Typed;
 
 /// How long collecting may take.
 pub(crate) const COLLECT_MAX: Duration = Duration::from_mins(10);
@@ -28,14 +28,9 @@ pub(crate) fn here() -> Result<PathBuf, Failure> {
 }
 
 /// The Python project in a folder.
-pub(crate) fn project(
-    current_dir: PathBuf,
-    python: Option<OsString>,
-    paths: Vec<OsString>,
-    options: Vec<OsString>,
-) -> Result<Project, Failure> {
+pub(crate) fn project(current_dir: PathBuf, typed: Typed<'_>) -> Result<Project, Failure> {
     let surroundings = Surroundings {
-        python,
+        python: typed.python.cloned(),
         virtual_env: std::env::var_os("VIRTUAL_ENV"),
         path: std::env::var_os("PATH"),
         current_dir,
@@ -45,6 +40,7 @@ pub(crate) fn project(
         hint: Some(error.hint().to_owned()),
     })?;
     // Without what is kept, everything takes a little longer.
+    let (paths, options) = (typed.paths.to_vec(), typed.options.to_vec());
     Ok(Project { paths, options, kept: cache("python").ok(), ..project })
 }
 

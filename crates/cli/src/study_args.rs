@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use unflake_stats::rate::Rate;
 
+use crate::project_args::ProjectArgs;
 use crate::store_args::KeepArgs;
 
 /// Options of `unflake detect`.
@@ -108,9 +109,8 @@ pub(crate) struct LookArgs {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub runner: RunnerArg,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub project: ProjectArgs,
 
     /// Stop looking after this long, such as 90s, 5m or 1h
     #[arg(long, value_name = "SPAN", value_parser = time_limit)]
@@ -132,10 +132,6 @@ pub(crate) struct LookArgs {
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
 
-    /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
-    pub timeout: Duration,
-
     /// Keep runs apart: files, processes, network
     #[arg(long, value_name = "LEVEL", default_value = "all")]
     pub isolation: IsolationArg,
@@ -146,10 +142,6 @@ pub(crate) struct LookArgs {
 
     #[command(flatten)]
     pub keep: KeepArgs,
-
-    /// Options for the runner, after `--`
-    #[arg(last = true, value_name = "OPTIONS")]
-    pub options: Vec<OsString>,
 }
 
 /// Who runs the tests.

@@ -24,7 +24,7 @@ pub(crate) enum Subject {
 }
 
 /// What was typed about the project.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Typed<'a> {
     pub(crate) python: Option<&'a OsString>,
     pub(crate) paths: &'a [OsString],
@@ -38,8 +38,7 @@ impl Subject {
         if java::is_meant(&folder, typed.python.map(OsString::as_os_str)) {
             return Self::java(folder, typed, interrupt);
         }
-        let Typed { python, paths, options } = typed;
-        project(folder, python.cloned(), paths.to_vec(), options.to_vec()).map(Self::Python)
+        project(folder, typed).map(Self::Python)
     }
 
     /// The Java project in a folder.

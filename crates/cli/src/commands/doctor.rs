@@ -18,6 +18,7 @@ use crate::printer::json;
 use crate::running::{here, levels, limits, n_processors, project, stop_on_ctrl_c};
 use crate::store_args::StoreArgs;
 use crate::study_args::IsolationArg;
+use crate::subject::Typed;
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -78,7 +79,8 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
         checks.extend(surroundings(&args.place));
         return Ok((checks, examination.suite.is_some()));
     }
-    let project = project(folder, args.python.clone(), args.paths.clone(), args.options.clone());
+    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
+    let project = project(folder, typed);
     let can_run = match project {
         Ok(project) => {
             let limits = limits(levels(args.isolation), TEST_TIMEOUT, 1);

@@ -15,6 +15,7 @@ use unflake_report::plural;
 use crate::config::{NAME, SETTINGS, Setting};
 use crate::exit::Failure;
 use crate::running::{here, limits, n_processors, project, stop_on_ctrl_c};
+use crate::subject::Typed;
 
 /// Comments are wrapped at this width.
 const WIDTH: usize = 80;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::default().lasting();
     stop_on_ctrl_c(&interrupt);
-    let project = project(folder, args.python.clone(), Vec::new(), Vec::new()).ok();
+    let project = project(folder, Typed { python: args.python.as_ref(), ..Typed::default() }).ok();
     let found = project.as_ref().and_then(|project| {
         examine(project, &limits(Vec::new(), TEST_TIMEOUT, 1), &interrupt).suite
     });

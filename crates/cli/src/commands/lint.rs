@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use clap::ValueEnum;
 use unflake_app::dirty::allow::AllowList;
@@ -14,9 +13,10 @@ use unflake_report::dirt::{Inspection, Shown, json, markdown, text};
 use crate::commands::study::{WIDTH, colour};
 use crate::exit::{self, Failure};
 use crate::progress::{Goal, Line};
+use crate::project_args::ProjectArgs;
 use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
 use crate::store_args::command_line;
-use crate::study_args::{IsolationArg, time_limit};
+use crate::study_args::IsolationArg;
 
 const ALLOW_HELP: &str = "\
 What is meant to stay (--allow, or `[lint] allow` in unflake.toml):
@@ -48,13 +48,8 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     pub third_party: bool,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
-
-    /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
-    pub timeout: Duration,
+    #[command(flatten)]
+    pub project: ProjectArgs,
 
     /// Keep the run apart: files, processes, network; files are watched only so
     #[arg(long, value_name = "LEVEL", default_value = "all")]
@@ -67,10 +62,6 @@ pub(crate) struct LintArgs {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-
-    /// Options for the runner, after `--`
-    #[arg(last = true, value_name = "OPTIONS")]
-    pub options: Vec<OsString>,
 }
 
 /// What `lint` prints.
@@ -97,11 +88,11 @@ pub(crate) fn run(args: &LintArgs) -> Result<u8, Failure> {
     let request = LintRequest {
         allow: AllowList::new(&args.allow),
         scope: if args.third_party { Scope::ThirdParty } else { Scope::Project },
-        is_whole_suite: args.paths.is_empty() && args.options.is_empty(),
+        is_whole_suite: args.paths.is_empty() && args.project.options.is_empty(),
         command: command_line(),
     };
-    let project = project(here()?, args.python.clone(), args.paths.clone(), args.options.clone())?;
-    let limits = limits(levels(args.isolation), args.timeout, 1);
+    let project = project(here()?, args.project.typed(&args.paths))?;
+    let limits = limits(levels(args.isolation), args.project.timeout, 1);
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let mut line = Line::new(Goal::default());

@@ -20,6 +20,7 @@ use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::ReplayArgs;
 use crate::running::{here, limits, not_run, project, stop_on_ctrl_c};
+use crate::subject::Typed;
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -80,7 +81,8 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
         return go(&JavaModule { project: &project, prepared, nondex, tracing: None });
     }
     let python = args.python.clone().or(Some(call.program));
-    let mut project = project(call.folder, python, call.paths, call.options)?;
+    let typed = Typed { python: python.as_ref(), paths: &call.paths, options: &call.options };
+    let mut project = project(call.folder, typed)?;
     project.hash_seed = call.hash_seed;
     go(&past.project(project))
 }

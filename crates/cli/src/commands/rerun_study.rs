@@ -13,10 +13,11 @@ use unflake_report::rerun_study::{StudyView, json, markdown, text};
 use crate::commands::study::{budget, confidence};
 use crate::exit::{self, Failure};
 use crate::progress::{Goal, Line};
+use crate::project_args::ProjectArgs;
 use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::store_args::KeepArgs;
 use crate::study_args::{IsolationArg, time_limit};
-use crate::subject::{Manner, Parts, Subject, Typed, look_into};
+use crate::subject::{Manner, Parts, Subject, look_into};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,9 +58,8 @@ pub(crate) struct RerunStudyArgs {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub project: ProjectArgs,
 
     /// Stop after this long, such as 90s, 5m or 1h
     #[arg(long, value_name = "SPAN", value_parser = time_limit)]
@@ -77,10 +77,6 @@ pub(crate) struct RerunStudyArgs {
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
 
-    /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
-    pub timeout: Duration,
-
     /// Keep runs apart: files, processes, network
     #[arg(long, value_name = "LEVEL", default_value = "all")]
     pub isolation: IsolationArg,
@@ -91,10 +87,6 @@ pub(crate) struct RerunStudyArgs {
 
     #[command(flatten)]
     pub keep: KeepArgs,
-
-    /// Options for the runner, after `--`
-    #[arg(last = true, value_name = "OPTIONS")]
-    pub options: Vec<OsString>,
 }
 
 /// What `unflake study` prints.
@@ -136,7 +128,7 @@ fn studies(
     jobs: usize,
     interrupt: &Interrupt,
 ) -> Result<Parts<RerunStudy>, Failure> {
-    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
+    let typed = args.project.typed(&args.paths);
     let subject = Subject::find(typed, interrupt)?;
     let time = args.time.map(|time| time / subject.n_parts());
     let confidence = confidence(args.confidence)?;
@@ -151,7 +143,7 @@ fn studies(
         wall_max: time.map(|time| time + time / 10),
         keep: args.keep.keep()?,
     };
-    let limits = limits(subject.levels(args.isolation), args.timeout, jobs);
+    let limits = limits(subject.levels(args.isolation), args.project.timeout, jobs);
     let manner = Manner { is_long: true, tracing: None, interrupt };
     look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() });

@@ -16,7 +16,7 @@ use crate::progress::{Goal, Line};
 use crate::run_args::{OrderArg, RunArgs, RunFormat};
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::store_args::command_line;
-use crate::subject::{Manner, Parts, Subject, Typed, look_into};
+use crate::subject::{Manner, Parts, Subject, look_into};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let request = SingleRequest { sequence, seed: args.seed, keep, command: command_line() };
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
+    let typed = args.project.typed(&args.paths);
     let subject = Subject::find(typed, &interrupt)?;
-    let limits = limits(subject.levels(args.isolation), args.timeout, 1);
+    let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
     let manner = Manner { is_long: false, tracing: None, interrupt: &interrupt };
     let ran = look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default());

@@ -28,7 +28,7 @@ use crate::study_args::{
     DepthArg, DetectArgs, LookArgs, RunnerArg, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
     flake_rate,
 };
-use crate::subject::{Manner, Part, Parts, Subject, Typed, look_into};
+use crate::subject::{Manner, Part, Parts, Subject, look_into};
 
 /// Prose is wrapped at this width where the terminal does not say.
 pub(crate) const WIDTH: usize = 100;
@@ -42,7 +42,7 @@ pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
         None if args.reruns => Question::Reruns(Terms { price: Some(args.price), ..Terms::FORKED }),
         None => Question::Suite,
     };
-    let task = Task::new(look, args.paths.clone(), question, flake_rate)?;
+    let task = Task::new(look, &args.paths, question, flake_rate)?;
     run(&task, &args.study, Shape::Suite)
 }
 
@@ -122,7 +122,7 @@ impl Task {
     /// From what was typed. Ctrl-C interrupts it from now on.
     pub(crate) fn new(
         args: &LookArgs,
-        paths: Vec<OsString>,
+        paths: &[OsString],
         question: Question,
         flake_rate_min: Rate,
     ) -> Result<Self, Failure> {
@@ -147,7 +147,7 @@ impl Task {
             keep: args.keep.keep()?,
             command: command_line(),
         };
-        let limits = limits(subject.levels(args.isolation), args.timeout, jobs);
+        let limits = limits(subject.levels(args.isolation), args.project.timeout, jobs);
         Ok(Self { request, subject, limits, interrupt })
     }
 
@@ -157,26 +157,22 @@ impl Task {
             Failure::input(format!("{error}"), "give a test as your runner spells it")
         })?;
         let all = Rate::new(1.0).expect("a rate");
-        Self::new(args, Vec::new(), Question::Test(id), all)
+        Self::new(args, &[], Question::Test(id), all)
     }
 }
 
-fn subject(
-    args: &LookArgs,
-    paths: Vec<OsString>,
-    interrupt: &Interrupt,
-) -> Result<Subject, Failure> {
+fn subject(args: &LookArgs, paths: &[OsString], interrupt: &Interrupt) -> Result<Subject, Failure> {
     let folder = here()?;
     let is_java = match args.runner {
         RunnerArg::Junit => true,
-        RunnerArg::Auto => java::is_meant(&folder, args.python.as_deref()),
+        RunnerArg::Auto => java::is_meant(&folder, args.project.python.as_deref()),
         RunnerArg::Pytest | RunnerArg::Unittest => false,
     };
     if is_java {
-        let typed = Typed { python: None, paths: &paths, options: &args.options };
+        let typed = args.project.typed(paths);
         return Subject::java(folder, typed, interrupt);
     }
-    let project = project(folder, args.python.clone(), paths, args.options.clone())?;
+    let project = project(folder, args.project.typed(paths))?;
     let runner = match args.runner {
         RunnerArg::Pytest => Runner::Pytest,
         RunnerArg::Unittest => Runner::Unittest,

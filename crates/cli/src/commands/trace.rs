@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use unflake_app::history::{History, HistoryError};
 use unflake_app::trace::{Traced, labelled, trace};
@@ -16,10 +15,11 @@ use crate::exit::{self, Failure};
 use crate::functions_file::functions;
 use crate::java;
 use crate::progress::{Goal, Line};
+use crate::project_args::ProjectArgs;
 use crate::running::{here, limits, not_run, stop_on_ctrl_c};
 use crate::store_args::{StoreArgs, command_line};
-use crate::study_args::{IsolationArg, time_limit};
-use crate::subject::{Manner, Subject, Typed, look_into};
+use crate::study_args::IsolationArg;
+use crate::subject::{Manner, Subject, look_into};
 
 const TRACE_HELP: &str = "\
 Examples:
@@ -53,13 +53,8 @@ pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub store: StoreArgs,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
-
-    /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
-    pub timeout: Duration,
+    #[command(flatten)]
+    pub project: ProjectArgs,
 
     /// Keep the run apart: files, processes, network
     #[arg(long, value_name = "LEVEL", default_value = "all")]
@@ -68,10 +63,6 @@ pub(crate) struct TraceArgs {
     /// For programs
     #[arg(long)]
     pub json: bool,
-
-    /// Options for the runner, after `--`
-    #[arg(last = true, value_name = "OPTIONS")]
-    pub options: Vec<OsString>,
 }
 
 /// Lists the tests that call what can come out otherwise.
@@ -79,13 +70,13 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
     let set = functions(args.functions.as_deref())?;
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
+    let typed = args.project.typed(&args.paths);
     let subject = Subject::find(typed, &interrupt)?;
     let tracing = match &subject {
         Subject::Java(built) => Some(java::tracing(&built.project, &interrupt)?),
         Subject::Python(_) => None,
     };
-    let limits = limits(subject.levels(args.isolation), args.timeout, 1);
+    let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
     let manner = Manner { is_long: false, tracing: tracing.as_ref(), interrupt: &interrupt };
     let found = look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default());

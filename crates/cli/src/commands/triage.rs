@@ -1,7 +1,6 @@
 //! `unflake triage`.
 
 use std::error::Error;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -21,9 +20,10 @@ use crate::exit::{self, Failure};
 use crate::java::Built;
 use crate::printer::json;
 use crate::progress::{Goal, Line};
+use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::study_args::{IsolationArg, time_limit};
-use crate::subject::{Manner, Part, Subject, Typed, look_into};
+use crate::subject::{Manner, Part, Subject, look_into};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -80,25 +80,16 @@ pub(crate) struct TriageArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub project: ProjectArgs,
 
     /// Stop after this long, such as 90s, 5m or 1h
     #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
-    /// How long one test may take before it is stopped
-    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
-    pub timeout: Duration,
-
     /// Keep runs apart: files, processes, network
     #[arg(long, value_name = "LEVEL", default_value = "no-net")]
     pub isolation: IsolationArg,
-
-    /// Options for the runner, after `--`
-    #[arg(last = true, value_name = "OPTIONS")]
-    pub options: Vec<OsString>,
 }
 
 /// Looks into the failures of a report.
@@ -121,7 +112,7 @@ fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<
         let message = format!("`{}`: it is no JUnit XML: {error}", args.report.display());
         Failure::input(message, HINT)
     };
-    let typed = Typed { python: args.python.as_ref(), paths: &[], options: &args.options };
+    let typed = args.project.typed(&[]);
     let subject = Subject::find(typed, interrupt)?;
     let (mut found, failing) = match &subject {
         Subject::Java(built) => sorted(built, reports).map_err(|error| bad(&error))?,
@@ -138,7 +129,7 @@ fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<
         tests_max: args.tests_max,
         wall_max: time,
     };
-    let limits = limits(subject.levels(args.isolation), args.timeout, 1);
+    let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
     let manner = Manner { is_long: true, tracing: None, interrupt };
     let looked = look_into(&parts, &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() });

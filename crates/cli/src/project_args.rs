@@ -1,0 +1,30 @@
+//! What can be typed for every command that runs the tests of a project.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::study_args::time_limit;
+use crate::subject::Typed;
+
+/// Options about the project and its runner.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProjectArgs {
+    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<OsString>,
+
+    /// How long one test may take before it is stopped
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
+    pub timeout: Duration,
+
+    /// Options for the runner, after `--`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub options: Vec<OsString>,
+}
+
+impl ProjectArgs {
+    /// With the parts of the project that were named.
+    pub(crate) fn typed<'a>(&'a self, paths: &'a [OsString]) -> Typed<'a> {
+        Typed { python: self.python.as_ref(), paths, options: &self.options }
+    }
+}
