@@ -213,8 +213,7 @@ fn twenty_polluters_that_each_suffice_are_all_found() {
     assert_eq!(found, groups.iter().map(|g| vec![at(g[0])]).collect::<Vec<Group>>());
 }
 
-/// Example 11 at n = 1,000: design/style.md A12 has a search that needs 72 questions for a pair;
-/// halving gives a wrong answer.
+/// A search is known that needs 72 questions for a pair among 1,000; halving gives a wrong answer.
 #[test]
 fn a_pair_among_1_000_tests_takes_fewer_questions_than_one_by_one_deletion_with_growing_steps() {
     let sim = overlapping(1_000, &[vec![137, 790]]);

@@ -1,8 +1,8 @@
 //! Small suites with a name, for searches whose right answer is known.
 //!
-//! [`Case`] lists what a search for roles must cope with; the letters are those of our peers'
-//! measurements (design/peers.md, section 0), where most of them fail on one or the other. The
-//! functions below are the worked examples of detection.md, section 3.
+//! [`Case`] lists what a search for roles must cope with: suites on which other tools were tried,
+//! most of which fail on one or the other. The functions below are the worked examples of
+//! detection.md, section 3.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ impl Case {
 /// The size and the luck of a [`Case`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// How many tests, in classes of 50 (as in the measurements of design/peers.md).
+    /// How many tests, in classes of 50 (as where other tools were tried).
     pub n_tests: usize,
     /// Probability that an outcome of the target is turned around; 0 for none.
     pub noise: f64,
