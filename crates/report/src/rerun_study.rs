@@ -173,7 +173,9 @@ fn about(view: &StudyView<'_>, row: &TestRow) -> Vec<(&'static str, String)> {
     if let (Some(pass), Some(fail)) = (row.timing.pass, row.timing.fail) {
         let meaning = match row.timing.hint {
             TimingHint::AsyncWait => "; failing takes much longer, as with async waits",
-            TimingHint::NotAsync => "; failing takes no longer, so probably nothing was waited for",
+            TimingHint::NotAsync => {
+                "; failing takes hardly longer, so probably nothing was waited for"
+            }
             TimingHint::Unknown => "",
         };
         let (pass, fail) = (short(pass), short(fail));
@@ -226,8 +228,9 @@ fn about_suite(view: &StudyView<'_>) -> Vec<String> {
     let mut lines = vec![
         format!("The suite, because of them: {}", failed(row.failed, view.confidence)),
         format!(
-            "  its tests fail in {low} to {high} runs, depending on how many fail at once; were \
-             they independent, in {} %",
+            "  its tests fail in {low} to {high} of {} runs, depending on how many fail at once; \
+             were they independent, in {} %",
+            row.failed.attempts,
             percent(row.if_independent, 2)
         ),
     ];
