@@ -74,6 +74,22 @@ fn junit_of_several_modules_is_one_document_with_the_sum_of_their_counts() {
 }
 
 #[test]
+fn what_the_plain_runner_shows_is_not_said_to_be_unconfirmed() {
+    let mut case = interrupted();
+    let shown = |case: &views::Case| terminal::render(&case.view(), PLAIN);
+    assert!(shown(&case).contains("not confirmed\n"), "{}", shown(&case));
+    for (as_predicted, said) in [
+        (3, "plain pytest shows it 3 of 3 times; not confirmed by runs of our own\n"),
+        (1, "plain pytest shows it 1 of 3 times; not confirmed\n"),
+    ] {
+        let tried = Confirmation { as_predicted, tries: 3, others: 0 };
+        case.exhibits[0].cold_confirmed = Some(tried);
+        let text = shown(&case).replace("\n                 ", " ");
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn what_was_saved_is_shown_as_it_was_before() {
     for (name, case) in all() {
         let study = case.study();
