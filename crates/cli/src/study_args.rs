@@ -112,7 +112,8 @@ pub(crate) struct LookArgs {
     #[command(flatten)]
     pub project: ProjectArgs,
 
-    /// Stop looking after this long, such as 90s, 5m or 1h
+    /// Stop looking after this long, such as 90s, 5m or 1h; what was found by then is still tried
+    /// with the project's own runner
     #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
