@@ -116,14 +116,19 @@ fn differing_always(
 }
 
 fn run(world: &mut EngineWorld, suite: &Suite) -> Result<(Experiment, Observation), Stopped> {
-    let experiment = Experiment {
+    let experiment = original(suite);
+    let observation = world.run(&experiment)?;
+    Ok((experiment, observation))
+}
+
+/// The first run of a study.
+pub(crate) fn original(suite: &Suite) -> Experiment {
+    Experiment {
         run: RunId(0),
         order: Order::original(suite),
         environment: Environment::Plain,
         repetition: Repetition::Once,
-    };
-    let observation = world.run(&experiment)?;
-    Ok((experiment, observation))
+    }
 }
 
 fn plain_outcomes(

@@ -20,7 +20,7 @@ use unflake_report::{Ended, Warning};
 use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
 
 use crate::adapter::{Adapter, Call, text};
-use crate::baseline::baseline;
+use crate::baseline::{baseline, original};
 use crate::cold::PlainRunner;
 use crate::drive::Answer;
 use crate::fingerprint;
@@ -107,11 +107,15 @@ impl Beginning {
     fn unseen(world: &mut EngineWorld, traced: Option<&Traced>) -> Self {
         let durations = traced.map(Traced::durations).unwrap_or_default();
         let duration = |id: &_| durations.get(id).copied().unwrap_or_default();
+        let suite = world.engine().suite(duration);
+        // What is asked for first is the original order, in which the tests were traced.
+        let answer = traced.and_then(|traced| traced.run.clone());
+        let first = answer.map(|answer| (original(&suite), answer));
         Self {
-            suite: Rc::new(world.engine().suite(duration)),
+            suite: Rc::new(suite),
             recall: Recall::default(),
             recorder: Recorder::default(),
-            first: None,
+            first,
             n_recalled: 0,
             warnings: Vec::new(),
         }

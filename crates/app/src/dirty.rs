@@ -16,7 +16,7 @@ pub mod allow;
 mod judge;
 
 use unflake_engine::{Change, Event, Interrupt, Limits, Watching};
-use unflake_model::{Evidence, OutcomeKind, Suite, TestIndex};
+use unflake_model::{Evidence, Observation, OutcomeKind, Suite, TestIndex};
 use unflake_pytest::Project;
 use unflake_report::dirt::{Inspection, Unseen};
 use unflake_report::{Ended, Origin, Warning};
@@ -151,7 +151,7 @@ impl Witness for Notes {
         }
     }
 
-    fn run_ended(&mut self, is_whole: bool) {
+    fn run_ended(&mut self, _: &Observation, is_whole: bool) {
         self.stretch().is_whole = is_whole;
     }
 }

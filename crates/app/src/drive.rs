@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use unflake_detect::{Inquiry, Suspicion};
-use unflake_model::{Experiment, Observation, OutcomeKind, RunId, Spent, TestIndex};
+use unflake_model::{
+    Evidence, Experiment, Observation, Outcome, OutcomeKind, RunId, Spent, TestIndex,
+};
 use unflake_report::Failure;
 
 use crate::recall::Recall;
@@ -56,6 +58,21 @@ pub struct FailedAttempt {
     pub outcome: OutcomeKind,
     /// What it said.
     pub failure: Failure,
+}
+
+impl FailedAttempt {
+    /// Of an attempt that is over, if it failed.
+    pub(crate) fn of(
+        test: TestIndex,
+        attempt: usize,
+        outcome: Outcome,
+        said: Option<unflake_engine::Failure>,
+    ) -> Option<Self> {
+        let said = said.unwrap_or_default();
+        let failure = Failure { message: said.message, text: said.text };
+        let is_failure = outcome.evidence() == Some(Evidence::Fail);
+        is_failure.then(|| Self { test, attempt, outcome: outcome.kind(), failure })
+    }
 }
 
 impl Answer {

@@ -5,7 +5,7 @@
 
 use unflake_engine::{Ending, Engine, Event, Isolation, Watching};
 use unflake_model::{
-    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestIndex,
+    Environment, Experiment, Observation, Order, OutcomeKind, Repetition, RunId, Suite, TestIndex,
 };
 
 use crate::logbook::Progress;
@@ -29,7 +29,7 @@ pub(crate) trait Witness {
     fn hear(&mut self, event: Event);
 
     /// It is over; whether every test was run, and every fixture torn down.
-    fn run_ended(&mut self, _is_whole: bool) {}
+    fn run_ended(&mut self, _observation: &Observation, _is_whole: bool) {}
 }
 
 /// How a pass came to its end.
@@ -107,7 +107,7 @@ impl Passed {
             }
             match engine.next_event() {
                 Ok(Event::RunEnded { observation, ending, isolation }) => {
-                    witness.run_ended(ending == Ending::Complete);
+                    witness.run_ended(&observation, ending == Ending::Complete);
                     self.isolation = isolation;
                     let attempts = observation.attempts.into_iter();
                     let left = attempts.filter(|it| it.outcome.kind() == OutcomeKind::NotRun);

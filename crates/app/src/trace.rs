@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use unflake_calls::{Exposure, Function, Set};
 use unflake_engine::{Engine, Event, Interrupt, Limits, Watching};
-use unflake_model::{OutcomeKind, Suite, TestId, TestIndex, Verdict};
+use unflake_model::{Observation, OutcomeKind, Suite, TestId, TestIndex, Verdict};
 use unflake_report::exposed::{Exposed, Row};
 use unflake_report::{Origin, Warning};
 
 use crate::adapter::Adapter;
+use crate::drive::{Answer, FailedAttempt};
 use crate::history::{History, HistoryError};
 use crate::learn::Line;
 use crate::logbook::Progress;
@@ -68,6 +69,8 @@ pub struct Traced {
     pub warnings: Vec<Warning>,
     /// Whether the user stopped it.
     pub is_interrupted: bool,
+    /// The run, where it was one, and came to its end: as good as any other in that order.
+    pub(crate) run: Option<Answer>,
 }
 
 impl Traced {
@@ -150,13 +153,14 @@ pub(crate) fn trace_in(
     let look = Look { watching, stage: "tracing the tests" };
     let mut notes = Notes::default();
     let Passed { is_interrupted, error, .. } = pass(&look, &suite, engine, &mut notes, progress);
-    let Notes { functions, tests, .. } = notes;
+    let Notes { functions, tests, run, failures, .. } = notes;
     if tests.is_empty() {
         return Err(error.map_or(StudyError::Interrupted, StudyError::World));
     }
     let warnings = collection_warnings(engine);
     let runner = engine.collected().runner.clone();
-    Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted })
+    let run = run.map(|observation| Answer { observation, failures });
+    Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted, run })
 }
 
 /// What was told in a pass over a suite.
@@ -171,6 +175,9 @@ struct Notes {
     of_run: Vec<Option<usize>>,
     /// What a test called that has not ended yet.
     called: Vec<usize>,
+    /// The first run, if it came to its end, and what failed in it.
+    run: Option<Observation>,
+    failures: Vec<FailedAttempt>,
 }
 
 impl Witness for Notes {
@@ -193,17 +200,24 @@ impl Witness for Notes {
                 let ours = |number: usize| self.of_run.get(number).copied().flatten();
                 self.called = functions.into_iter().filter_map(ours).collect();
             }
-            Event::TestEnded { test, outcome, duration, .. } => {
+            Event::TestEnded { test, attempt, outcome, duration, failure, .. } => {
                 let functions = std::mem::take(&mut self.called);
+                self.failures.extend(FailedAttempt::of(test, attempt, outcome, failure));
                 let outcome = outcome.kind();
                 self.tests.push(TracedTest { test, outcome, duration, functions });
             }
             Event::RunPutBack { .. } => {
                 self.tests.truncate(self.n_before);
+                self.failures.clear();
                 self.of_run.clear();
             }
             _ => (),
         }
+    }
+
+    fn run_ended(&mut self, observation: &Observation, is_whole: bool) {
+        let is_first = self.n_before == 0;
+        self.run = (is_first && is_whole).then(|| observation.clone());
     }
 }
 

@@ -10,7 +10,7 @@ use unflake_engine::{
 use unflake_model::{
     Environment, Evidence, Experiment, Observation, Order, Repetition, RunId, TestIndex,
 };
-use unflake_report::{Failure, Warning};
+use unflake_report::Warning;
 
 use crate::drive::{Answer, FailedAttempt, Happening, World};
 
@@ -369,12 +369,8 @@ impl EngineWorld {
             Ok(Event::TestEnded { run, test, attempt, outcome, failure, changes, .. }) => {
                 let changes = changes.into_iter().map(|change| (test, change));
                 self.changes.entry(run).or_default().extend(changes);
-                let is_failure = outcome.evidence() == Some(Evidence::Fail);
-                if let (true, Some(failures)) = (is_failure, self.under_way.get_mut(&run)) {
-                    let said = failure.unwrap_or_default();
-                    let failure = Failure { message: said.message, text: said.text };
-                    let outcome = outcome.kind();
-                    failures.push(FailedAttempt { test, attempt, outcome, failure });
+                if let Some(failures) = self.under_way.get_mut(&run) {
+                    failures.extend(FailedAttempt::of(test, attempt, outcome, failure));
                 }
             }
             Ok(Event::Perturbed { run, perturbed }) => {

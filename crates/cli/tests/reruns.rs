@@ -95,6 +95,29 @@ fn a_study_that_was_cut_off_recalls_its_runs() {
     assert_eq!(second["runs_recalled"], 6);
 }
 
+/// Each test writes its name into a file beside it.
+const COUNTED: &str = "\
+import pathlib, pytest
+
+@pytest.mark.parametrize('name', ['one', 'two'])
+def test(name):
+    with open(pathlib.Path(__file__).parent / 'ran', 'a') as file:
+        file.write(name + '\\n')
+    assert name == 'one'
+";
+
+#[test]
+fn the_run_in_which_tests_are_traced_counts_as_the_first() {
+    let project = tempfile::tempdir().unwrap();
+    fs::write(project.path().join("test_a.py"), COUNTED).unwrap();
+    let options = ["detect", "--reruns", "--json", "--no-store", "--isolation", "none"];
+    let found = json(&unflake(project.path(), &[&options[..], &["--runs", "1"]].concat()));
+    let ran = fs::read_to_string(project.path().join("ran")).unwrap();
+    assert_eq!(ran, "one\ntwo\n", "{found}");
+    let cost = &found["summary"]["cost"];
+    assert_eq!((&cost["runs"], &cost["attempts"]), (&1.into(), &2.into()), "{found}");
+}
+
 const TWO: &str = "\
 def test_one():
     pass

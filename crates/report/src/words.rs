@@ -97,7 +97,7 @@ pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
     let only = if exhibit.is_contradicted() { "only " } else { "" };
     let cold = exhibit.cold_confirmed.map(|it| cold(&who, it, only));
     // What the plain runner shows each time is true, whatever we have not come to.
-    let is_shown = exhibit.cold_confirmed.is_some_and(|it| it.is_complete());
+    let is_shown = exhibit.cold_confirmed.is_some_and(Confirmation::is_complete);
     let by = if is_shown { " by runs of our own" } else { "" };
     let unconfirmed = (!exhibit.finding.confirmed).then(|| format!("not confirmed{by}"));
     let finding = &exhibit.finding;
