@@ -44,8 +44,8 @@ impl Line {
         Self { is_terminal, goal, stage: String::new(), begun: now(), drawn: None }
     }
 
-    /// Removes the line.
-    pub(crate) fn clear(&self) {
+    /// Removes what is written.
+    fn clear(&self) {
         self.write("");
     }
 
@@ -55,6 +55,13 @@ impl Line {
             // Back to the first column, the text, and nothing behind it.
             let _ = write!(io::stderr(), "\r{text}\x1b[K");
         }
+    }
+}
+
+impl Drop for Line {
+    /// What was waited for is there.
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

@@ -29,10 +29,9 @@ pub(crate) fn run(args: &FixArgs) -> Result<u8, Failure> {
         let message = "changes of test files can be thought of for pytest only so far";
         return Err(Failure::input(message, "`unflake why` says on what the test depends"));
     };
-    let mut line = Line::new(goal(&task.request, &args.look));
+    let goal = goal(&task.request, &args.look);
     let request = FixRequest { study: &task.request, all: args.all };
-    let fixed = fix(request, project, &task.limits, &task.interrupt, &mut line);
-    line.clear();
+    let fixed = fix(request, project, &task.limits, &task.interrupt, &mut Line::new(goal));
     let fixed = fixed.map_err(|error| match error {
         FixError::Study(error) => not_run(&error),
         FixError::Mend(_) => Failure::NotRun { message: with_causes(&error), hint: None },

@@ -95,9 +95,8 @@ pub(crate) fn run(args: &LintArgs) -> Result<u8, Failure> {
     let limits = limits(levels(args.isolation), args.project.timeout, 1);
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let mut line = Line::new(Goal::default());
-    let linted = lint(&request, &project, &limits, &interrupt, &mut line);
-    line.clear();
+    let goal = Goal::default();
+    let linted = lint(&request, &project, &limits, &interrupt, &mut Line::new(goal));
     let inspection = linted.map_err(|error| not_run(&error))?;
     show(&inspection, args)?;
     Ok(code(&inspection))

@@ -70,7 +70,6 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
     let go = |project: &dyn Adapter| {
         let mut line = Line::new(Goal::default());
         let replayed = replay(request, project, &limits, &interrupt, &mut line);
-        line.clear();
         replayed.map_err(failure)
     };
     let folder = here()?;

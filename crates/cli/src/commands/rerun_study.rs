@@ -148,7 +148,6 @@ fn studies(
     look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() });
         let study = study_reruns(&request, part, &limits, interrupt, &mut line);
-        line.clear();
         study.map_err(|error| not_run(&error))
     })
 }

@@ -43,7 +43,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let ran = look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default());
         let ran = single(&request, part, &limits, &interrupt, &mut line);
-        line.clear();
         ran.map_err(|error| not_run(&error))
     })?;
     show(&ran, format, sequence)?;

@@ -98,9 +98,8 @@ pub(crate) fn run(args: &ShakeArgs) -> Result<u8, Failure> {
         keep: task.request.keep.clone(),
         command: task.request.command.clone(),
     };
-    let mut line = Line::new(goal(&task.request, &args.look));
-    let shaken = shake(&request, project, &task.limits, &task.interrupt, &mut line);
-    line.clear();
+    let goal = goal(&task.request, &args.look);
+    let shaken = shake(&request, project, &task.limits, &task.interrupt, &mut Line::new(goal));
     let shaking = shaken.map_err(|error| not_run(&error))?;
     let mut out = io::stdout().lock();
     let layout = Layout { width: WIDTH, colour: colour(&out) };

@@ -72,7 +72,6 @@ pub(crate) fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Fai
     let found = look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
         let mut line = Line::new(goal(&task.request, &args.look));
         let studied = study(&task.request, part, &task.limits, interrupt, &mut line);
-        line.clear();
         studied.map_err(|error| not_run(&error))
     })?;
     show(&found, format, shape)?;

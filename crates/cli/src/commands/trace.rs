@@ -81,7 +81,6 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
     let found = look_into(&subject.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default());
         let traced = trace(part, &limits, &interrupt, &mut line);
-        line.clear();
         traced.map_err(|error| not_run(&error))
     })?;
     if let Some(file) = &args.write {

@@ -134,7 +134,6 @@ fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<
     let looked = look_into(&parts, &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() });
         let found = triage(&request, part, &limits, interrupt, &mut line);
-        line.clear();
         found.map_err(|error| match &error {
             TriageError::Report(error) => bad(error),
             TriageError::Study(error) => not_run(error),
