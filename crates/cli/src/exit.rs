@@ -60,6 +60,12 @@ impl Failure {
         }
     }
 
+    /// In full, with what to do about it.
+    pub(crate) fn told(&self) -> String {
+        let hint = self.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+        format!("{self}\n{hint}")
+    }
+
     /// The exit code that says so.
     pub(crate) fn code(&self) -> u8 {
         match self {
@@ -71,6 +77,14 @@ impl Failure {
     }
 }
 
+/// Something found is worse than something that could not be run, and that is worse than something
+/// not decided.
+pub(crate) fn worse(one: u8, other: u8) -> u8 {
+    let codes = [SUCCESS, UNDECIDED, NOT_RUN, FOUND];
+    let rank = |code| codes.iter().position(|known| *known == code);
+    if rank(one) < rank(other) { other } else { one }
+}
+
 /// Explains a failure on stderr and turns the end of a command into its exit code.
 pub(crate) fn code(result: Result<u8, Failure>) -> ExitCode {
     let failure = match result {
@@ -79,8 +93,7 @@ pub(crate) fn code(result: Result<u8, Failure>) -> ExitCode {
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => return SUCCESS.into(),
         Err(failure) => failure,
     };
-    let hint = failure.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-    note(&format!("error: {failure}\n{hint}"));
+    note(&format!("error: {}", failure.told()));
     failure.code().into()
 }
 

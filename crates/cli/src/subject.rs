@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use unflake_app::adapter::Adapter;
 use unflake_app::java::JavaModule;
@@ -61,11 +62,6 @@ impl Subject {
         }
     }
 
-    /// How many suites it has.
-    pub(crate) fn n_parts(&self) -> u32 {
-        u32::try_from(self.parts().len()).unwrap_or(u32::MAX).max(1)
-    }
-
     /// The levels at which its runs are kept apart. A virtual machine cannot be put apart once it
     /// runs.
     pub(crate) fn levels(&self, isolation: IsolationArg) -> Vec<Level> {
@@ -112,6 +108,11 @@ impl<'s> Part<'s> {
             tracing: manner.tracing,
         })
     }
+}
+
+/// What each of so many parts has of the time for all together.
+pub(crate) fn share_of(time: Option<Duration>, n_parts: usize) -> Option<Duration> {
+    time.map(|time| time / u32::try_from(n_parts).unwrap_or(u32::MAX).max(1))
 }
 
 /// How parts are looked into.
@@ -180,10 +181,9 @@ impl<T> Parts<T> {
     }
 
     fn miss(&mut self, name: &str, failure: &Failure) {
-        let hint = failure.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-        exit::note(&format!("note: module `{}`: {failure}\n{hint}", visible(name)));
+        exit::note(&format!("note: module `{}`: {}", visible(name), failure.told()));
         self.missing.push(name.to_owned());
-        self.code = worse(self.code, failure.code());
+        self.code = exit::worse(self.code, failure.code());
     }
 
     /// Whether there is but one, which then needs no name.
@@ -193,7 +193,7 @@ impl<T> Parts<T> {
 
     /// How a command ends that has found this.
     pub(crate) fn code(&self, of: impl Fn(&T) -> u8) -> u8 {
-        self.found.iter().map(|(_, found)| of(found)).fold(self.code, worse)
+        self.found.iter().map(|(_, found)| of(found)).fold(self.code, exit::worse)
     }
 
     /// What is shown about them, as one: with headings, or for programs as one document.
@@ -207,14 +207,6 @@ impl<T> Parts<T> {
         }
         parts.map(|(name, text)| ["Module ", name, "\n\n", &text, "\n"].concat()).collect()
     }
-}
-
-/// Something found is worse than something that could not be run, and that is worse than something
-/// not decided.
-pub(crate) fn worse(one: u8, other: u8) -> u8 {
-    let codes = [exit::SUCCESS, exit::UNDECIDED, exit::NOT_RUN, exit::FOUND];
-    let rank = |code| codes.iter().position(|known| *known == code);
-    if rank(one) < rank(other) { other } else { one }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use unflake_report::idflakies;
 use super::study::{Shape, Task, run};
 use crate::exit::{self, Failure};
 use crate::study_args::WhyArgs;
-use crate::subject::{Subject, worse};
+use crate::subject::Subject;
 
 /// How such a list is known.
 const ENDING: &str = ".json";
@@ -39,14 +39,14 @@ pub(crate) fn why(args: &WhyArgs, file: &Path) -> Result<u8, Failure> {
         if task.interrupt.is_raised() {
             let n_left = unflake_report::plural((names.len() - place) as u64, "test", "tests");
             exit::note(&format!("note: stopped; {n_left} of the list not looked into\n"));
-            return Ok(worse(code, exit::UNDECIDED));
+            return Ok(exit::worse(code, exit::UNDECIDED));
         }
         let Some(id) = spelled_so(&task.subject, name) else {
             exit::note(&format!("note: test `{name}` of the list was not collected\n"));
             continue;
         };
         task.request.question = Question::Test(id);
-        code = worse(code, run(&task, &args.study, Shape::Test)?);
+        code = exit::worse(code, run(&task, &args.study, Shape::Test)?);
     }
     Ok(code)
 }

@@ -17,7 +17,7 @@ use crate::project_args::ProjectArgs;
 use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::store_args::KeepArgs;
 use crate::study_args::{IsolationArg, time_limit};
-use crate::subject::{Manner, Parts, Subject, look_into};
+use crate::subject::{Manner, Parts, Subject, look_into, share_of};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -130,7 +130,7 @@ fn studies(
 ) -> Result<Parts<RerunStudy>, Failure> {
     let typed = args.project.typed(&args.paths);
     let subject = Subject::find(typed, interrupt)?;
-    let time = args.time.map(|time| time / subject.n_parts());
+    let time = share_of(args.time, subject.parts().len());
     let confidence = confidence(args.confidence)?;
     let request = RerunRequest {
         settings: Settings {

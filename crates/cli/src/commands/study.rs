@@ -28,7 +28,7 @@ use crate::study_args::{
     DepthArg, DetectArgs, LookArgs, RunnerArg, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
     flake_rate,
 };
-use crate::subject::{Manner, Part, Parts, Subject, look_into};
+use crate::subject::{Manner, Part, Parts, Subject, look_into, share_of};
 
 /// Prose is wrapped at this width where the terminal does not say.
 pub(crate) const WIDTH: usize = 100;
@@ -135,7 +135,7 @@ impl Task {
         let subject = subject(args, paths, &interrupt)?;
         // The time is for all modules together.
         let is_one = matches!(question, Question::Test(_));
-        let time = args.time.map(|time| if is_one { time } else { time / subject.n_parts() });
+        let time = share_of(args.time, if is_one { 1 } else { subject.parts().len() });
         let request = Request {
             question,
             depth: depth(args.depth),

@@ -23,7 +23,7 @@ use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::study_args::{IsolationArg, time_limit};
-use crate::subject::{Manner, Part, Subject, look_into};
+use crate::subject::{Manner, Part, Subject, look_into, share_of};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -120,8 +120,7 @@ fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<
     };
     let is_java = matches!(subject, Subject::Java(_));
     let parts = if is_java { failing.iter().map(Failing::part).collect() } else { subject.parts() };
-    let n_parts = u32::try_from(parts.len()).unwrap_or(u32::MAX).max(1);
-    let time = args.time.map(|time| time / n_parts);
+    let time = share_of(args.time, parts.len());
     let request = TriageRequest {
         reports: reports.to_vec(),
         tries: args.tries,
