@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{gradle, python, root, sim, tidy};
+use crate::{dist, gradle, python, root, sim, tidy};
 
 /// Simulated suites in every CI run: enough to catch a wrong verdict, quick enough to wait for.
 const N_SEEDS: u64 = 25;
@@ -22,6 +22,7 @@ pub(crate) fn run() -> Result<(), String> {
     ];
     cargo(&["test", "--workspace", "--quiet"], &test_python)?;
     agent_tests(&python, &plugins)?;
+    dist::check()?;
     cargo(
         &["doc", "--workspace", "--no-deps", "--quiet"],
         &[("RUSTDOCFLAGS", OsStr::new("-D warnings"))],

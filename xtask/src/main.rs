@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod ci;
+mod dist;
 mod example;
 mod gradle;
 mod python;
 mod quality;
+mod record;
 mod sim;
 mod table;
 mod tidy;
@@ -27,8 +29,12 @@ struct Args {
 enum Chore {
     /// Everything CI checks: formatting, lints, tidiness, tests, documentation.
     Ci,
+    /// Wheel, archive and checksums for this platform, in target/dist.
+    Dist(dist::Options),
     /// Find the flaky tests of the example project, with all that this takes.
     Example,
+    /// Record what a newcomer sees of the example project, for docs/tour.md.
+    Record,
     /// House rules that no lint knows: file lengths, crate directions, leftovers.
     Tidy,
     /// Detection on simulated suites with planted truth: precision, recall, cost.
@@ -45,7 +51,9 @@ fn root() -> &'static Path {
 fn main() -> ExitCode {
     let result = match Args::parse().chore {
         Chore::Ci => ci::run(),
+        Chore::Dist(options) => dist::run(&options),
         Chore::Example => example::run(),
+        Chore::Record => record::run(),
         Chore::Tidy => tidy::run(),
         Chore::Sim(args) => sim::run(&args),
         Chore::Quality(options) => quality::run(&options),

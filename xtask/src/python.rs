@@ -9,16 +9,29 @@ const REQUIREMENTS: &str = "agents/python/requirements.txt";
 /// Plugins of pytest that must not get in our way.
 const PLUGINS: &str = "agents/python/requirements-plugins.txt";
 
+/// What builds wheels and reads workflows.
+const PACKAGING: &str = "packaging/requirements.txt";
+
 const PIP: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
 
-/// The interpreter of the environment, which is made or brought up to date if need be.
-#[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
+/// The interpreter that runs examples and tests.
 pub(crate) fn interpreter(root: &Path) -> Result<PathBuf, String> {
-    let folder = target(root).join("python");
+    environment(&target(root).join("python"), &root.join(REQUIREMENTS))
+}
+
+/// The interpreter that builds wheels. Apart from the other, so that nothing which only packaging
+/// needs can be what makes a test pass.
+pub(crate) fn packager(root: &Path) -> Result<PathBuf, String> {
+    environment(&target(root).join("python-packaging"), &root.join(PACKAGING))
+}
+
+/// The interpreter of an environment, which is made or brought up to date if need be.
+#[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
+fn environment(folder: &Path, requirements: &Path) -> Result<PathBuf, String> {
     let python = folder.join("bin/python");
-    installed(&root.join(REQUIREMENTS), &folder, |requirements| {
+    installed(requirements, folder, |requirements| {
         println!("\n==> making a Python environment in {}", folder.display());
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))?;
         run(Command::new(&python).args(PIP).arg("-r").arg(requirements))
     })?;
     Ok(python)
@@ -39,7 +52,8 @@ pub(crate) fn plugins(root: &Path) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-fn target(root: &Path) -> PathBuf {
+/// The folder of everything that is built.
+pub(crate) fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
@@ -60,7 +74,8 @@ fn installed(
         .map_err(|error| format!("failed to write `{}`: {error}", stamp.display()))
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+/// Runs a program that must succeed.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let status = command.status();
     match status {
         Ok(status) if status.success() => Ok(()),

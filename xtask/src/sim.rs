@@ -1,10 +1,12 @@
 //! `cargo xtask sim`: the real analyses on suites whose every secret we know.
 //!
-//! Four tables: our campaign side by side with iDFlakies on the same suites and for the same number
+//! Five tables: our campaign side by side with iDFlakies on the same suites and for the same number
 //! of test executions; what a whole campaign says of every planted kind; the role search case by
-//! case; and detection frequencies against their closed forms. Fails if a confirmed verdict is
-//! wrong, if iDFlakies finds more, if a role is wrong, or if a frequency leaves its interval.
+//! case; detection frequencies against their closed forms; and how often tests show that fail under
+//! a share of hash seeds. Fails if a confirmed verdict is wrong, if iDFlakies finds more, if a role
+//! is wrong, or if a frequency leaves its interval.
 
+mod bounds;
 mod campaigns;
 mod frequencies;
 mod roles;
@@ -28,5 +30,6 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let mut faults = campaigns::run(args);
     faults.extend(roles::run());
     faults.extend(frequencies::run());
+    faults.extend(bounds::run());
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n       ")) }
 }

@@ -1,11 +1,14 @@
 """Tests that harm their process harm their own run only, and what they did is told."""
 
 import os
+import select
+import shutil
 import signal
+import tempfile
 import textwrap
 import unittest
 
-from engine import ALL, ProjectCase, only_where_permitted
+from engine import ALL, PATIENCE, ProjectCase, only_where_permitted
 
 
 class Hostile(ProjectCase):
@@ -186,6 +189,110 @@ class Hostile(ProjectCase):
             """,
         )
         self.assertEqual(run.outcomes, ["failed", "passed"])
+
+
+class LeftBehind(ProjectCase):
+    """Who has a session of its own is out of reach of signals to a group, and is ended all the
+    same. Each holds a pipe open, which is at its end when the last of them is."""
+
+    def setUp(self):
+        super().setUp()
+        # Not in the tree, of which a run has its own.
+        place = tempfile.mkdtemp(prefix="unflake-pipe-")
+        self.addCleanup(shutil.rmtree, place)
+        self.pipe = os.path.join(place, "pipe")
+        os.mkfifo(self.pipe)
+        self.reader = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, self.reader)
+        self.write(
+            test_it=f"""
+            import os, subprocess, time
+
+            def test_session():
+                with open({self.pipe!r}, "w") as pipe:
+                    # Longer than anybody is patient, and not for ever.
+                    sleep = ["sleep", "{2 * PATIENCE}"]
+                    subprocess.Popen(sleep, start_new_session=True, stdout=pipe)
+                    pipe.write("here")
+
+            def test_daemon():
+                if os.fork() == 0:
+                    os.setsid()
+                    if os.fork() == 0:
+                        test_session()
+                        time.sleep({2 * PATIENCE})
+                    os._exit(0)
+                os.wait()
+
+            def test_hangs():
+                test_session()
+                time.sleep(1000)
+
+            def test_well(): pass
+            """
+        )
+
+    def assert_all_have_ended(self):
+        said = b""
+        while True:
+            ready, _, _ = select.select([self.reader], [], [], PATIENCE)
+            self.assertTrue(ready, "somebody was left behind")
+            more = os.read(self.reader, 1 << 10)
+            if not more:
+                break
+            said += more
+        self.assertIn(b"here", said)
+
+    def test_it_ends_with_the_run(self):
+        for isolation in ([], ALL):
+            for twice in (False, True):
+                engine = self.engine()
+                with self.subTest(isolation=isolation, twice=twice):
+                    for _ in range(3):
+                        run = engine.run(
+                            ["test_session", "test_daemon", "test_well"],
+                            isolation=isolation, twice=twice,
+                        )  # fmt: skip
+                        self.assertEqual(set(run.outcomes), {"passed"})
+                        self.assert_all_have_ended()
+
+    def test_it_ends_with_a_run_that_is_killed(self):
+        for isolation in ([], ALL):
+            engine = self.engine()
+            with self.subTest(isolation=isolation):
+                run = engine.start(["test_daemon", "test_hangs"], isolation=isolation)
+                engine.until(lambda: len(run.all("start")) == 2 and run.forked)
+                self.assertTrue(select.select([self.reader], [], [], PATIENCE)[0])
+                os.killpg(run.forked["pid"], signal.SIGKILL)
+                engine.wait(run)
+                self.assert_all_have_ended()
+                self.assertEqual(engine.run(["test_well"]).outcomes, ["passed"])
+
+    def test_whom_the_project_has_started_for_all_tests_is_left_alone(self):
+        self.write(
+            conftest=f"""
+            import subprocess
+            helper = subprocess.Popen(["sleep", "{2 * PATIENCE}"], start_new_session=True)
+
+            def pytest_unconfigure():
+                helper.kill()
+                helper.wait()
+            """,
+            test_helper="""
+            import os, conftest
+            def test_helper(): os.kill(conftest.helper.pid, 0)
+            """,
+        )
+        engine = self.engine()
+        for _ in range(2):
+            run = engine.run(["test_session", "test_helper"])
+            self.assertEqual(run.outcomes, ["passed", "passed"])
+            self.assert_all_have_ended()
+        run = engine.start(["test_hangs"])
+        engine.until(lambda: run.all("start") and run.forked)
+        os.killpg(run.forked["pid"], signal.SIGKILL)
+        engine.wait(run)
+        self.assertEqual(engine.run(["test_helper"]).outcomes, ["passed"])
 
 
 class EngineGone(ProjectCase):

@@ -29,6 +29,15 @@ def trail(run):
         return file.read().split()
 
 
+def outcomes_by_name(engine, run):
+    """How the attempts of each test ended."""
+    found = {}
+    for end in run.ends:
+        name = engine.ids[end["position"]].split("::")[-1]
+        found.setdefault(name, []).append(end["outcome"])
+    return found
+
+
 class Orders(ProjectCase):
     def setUp(self):
         super().setUp()
@@ -51,12 +60,12 @@ class Orders(ProjectCase):
             "session+ module+ one+ b one- one+ a one- module- module+ one+ a one- module- session-",
         )
 
-    def test_twice_keeps_what_stands_above_the_test(self):
+    def test_twice_sets_up_again_what_is_not_for_the_whole_session(self):
         run = self.engine().run(["x.py::test_b", "x.py::test_a"], twice=True)
-        once = "one+ {0} one- one+ {0} one- "
         self.assertEqual(
             " ".join(trail(run)),
-            "session+ module+ " + once.format("b") + once.format("a") + "module- session-",
+            "session+ module+ one+ b one- module- module+ one+ b one- one+ a one- module- "
+            "module+ one+ a one- module- session-",
         )
         told = [(end["position"], end["attempt"]) for end in run.ends]
         self.assertEqual(told, [(0, 0), (0, 1), (1, 0), (1, 1)])
@@ -82,14 +91,50 @@ class Orders(ProjectCase):
                 """
                 >>> 1
                 1
+                >>> seen, TestU.count
+                ([], 0)
+                >>> seen = 2
                 """
+            class TestShared:
+                @classmethod
+                def setup_class(cls): cls.left = [1]
+                def test_s(self): self.left.pop()
             '''
         )
-        run = self.engine("--doctest-modules", "test_kinds.py").whole(twice=True)
-        expected = [["passed"] * 2, ["passed"] * 2, ["failed"] * 2, ["passed"] * 2]
-        expected.append(["passed", "failed"])
-        self.assertEqual(sorted(run.outcomes), sorted(sum(expected, [])))
-        self.assertEqual(run.ends[-1]["outcome"], "failed")
+        engine = self.engine("--doctest-modules", "test_kinds.py")
+        run = engine.whole(twice=True)
+        expected = {
+            "test_kinds.doc": ["passed"] * 2,
+            "test_p[1]": ["passed"] * 2,
+            "test_p[2]": ["failed"] * 2,
+            "test_u": ["passed"] * 2,
+            "test_again": ["passed", "failed"],
+            "test_s": ["passed"] * 2,
+        }
+        self.assertEqual(outcomes_by_name(engine, run), expected)
+        self.assertNotIn("once", engine.collected["tests"][0])
+
+    def test_what_only_a_plugin_can_run_is_not_repeated(self):
+        self.write(
+            conftest="""
+            import pytest
+            class Item(pytest.Item):
+                left = [1]
+                def runtest(self): self.left.pop()
+            class File(pytest.File):
+                def collect(self): yield Item.from_parent(self, name="it")
+            def pytest_collect_file(file_path, parent):
+                if file_path.suffix == ".odd":
+                    return File.from_parent(parent, path=file_path)
+            """,
+            test_f="def test_f(): pass",
+        )
+        self.write_file("a.odd", "")
+        engine = self.engine("a.odd", "test_f.py")
+        run = engine.whole(twice=True)
+        expected = {"it": ["passed", "skipped"], "test_f": ["passed"] * 2}
+        self.assertEqual(outcomes_by_name(engine, run), expected)
+        self.assertEqual([test.get("once") for test in engine.collected["tests"]], [True, None])
 
     def test_the_same_order_twice_starts_from_the_same_state(self):
         self.write(test_z="seen = []\ndef test_z(): seen.append(1); assert len(seen) == 1")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -96,6 +97,27 @@ class TestTheRunner(ShelterCase):
         order = "test_it.py::test_one", "test_it.py::test_two"
         self.assertEqual(self.tell(self.start(), *order)[0], 1)
         self.assertEqual(self.tell(self.start(), "test_it.py::test_kill")[0], -9)
+
+    def test_whom_a_test_leaves_in_a_session_of_its_own_is_ended(self):
+        pipe = os.path.join(self.private(), "pipe")
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.write(
+            project__test_left=f"""
+            import subprocess
+            def test_left():
+                with open({pipe!r}, "w") as pipe:
+                    sleep = ["sleep", "{2 * PATIENCE}"]
+                    subprocess.Popen(sleep, start_new_session=True, stdout=pipe)
+                    pipe.write("here")
+            """
+        )
+        status, said = self.tell(self.start(), "test_left.py")
+        self.assertEqual(status, 0, said)
+        self.assertEqual(os.read(reader, 10), b"here")
+        self.assertTrue(select.select([reader], [], [], PATIENCE)[0], "it was left behind")
+        self.assertEqual(os.read(reader, 10), b"")
 
     def test_a_runner_that_is_not_there_is_said(self):
         status, said = self.tell(self.start(), command=["/no/such/runner"])

@@ -75,10 +75,10 @@ class WithUnittest(ProjectCase):
         )
         self.assertTrue(run.is_done)
 
-    def test_twice_keeps_the_class(self):
+    def test_twice_sets_class_and_module_up_again(self):
         self.write(notes=NOTES, test_x=SUITE)
         run = self.suite().run(["x.A.test_b"], twice=True)
-        self.assertEqual(self.trail(run), ["module+", "A+", "b", "b", "A-", "module-"])
+        self.assertEqual(self.trail(run), ["module+", "A+", "b", "A-", "module-"] * 2)
 
     def test_outcomes(self):
         self.write(test_kinds=KINDS)

@@ -119,6 +119,11 @@ class Suite:
         """Runs a test, and tears down what the following one (perhaps the same) does not need."""
         raise NotImplementedError
 
+    def can_repeat(self, test: int) -> bool:
+        """Whether it is known how to run a test a second time in one process as if it were the
+        first."""
+        return True
+
     def finish(self) -> None:
         """Tears down what is left when the order was cut short."""
         raise NotImplementedError
@@ -273,13 +278,16 @@ def _trace(run: Run, setting: Setting) -> Any:
     return trace
 
 
-def _plan(run: Run) -> Iterator[Any]:
+NOT_REPEATED = Ended("skipped", "call", {"message": "it cannot be repeated faithfully"}, False)
+
+
+def _plan(run: Run, can_repeat: Callable[[int], bool]) -> Iterator[Any]:
     """Position, attempt, test and the one that follows, for all attempts of a run."""
     stretch = run.stretch or len(run.order)
     for position, test in enumerate(run.order):
         is_last = (position + 1) % stretch == 0 or position + 1 == len(run.order)
         after = None if is_last else run.order[position + 1]
-        followers = [test, after] if run.twice else [after]
+        followers = [test if can_repeat(test) else after, after] if run.twice else [after]
         for attempt, following in enumerate(followers):
             yield position, attempt, test, following
 
@@ -292,17 +300,22 @@ def _attempts(run: Run, setting: Setting, isolated: isolate.Isolated, speaker: S
         suite.tell_fixtures(watch.note)
     trace = _trace(run, setting)
     total = 0.0
-    for position, attempt, test, following in _plan(run):
+    for position, attempt, test, following in _plan(run, suite.can_repeat):
         if watch is not None and attempt == 0 and watch.is_due(position):
             restored = watch.restore()
             if not run.stretch:
                 speaker.send("restored", **restored)
         speaker.forward(started(position, attempt))
         begun = perf_counter()
-        ended = suite.attempt(test, following)
+        if attempt == 0 or suite.can_repeat(test):
+            ended = suite.attempt(test, following)
+        else:
+            ended = NOT_REPEATED
         seconds = perf_counter() - begun
         total += seconds
-        traced = b"" if trace is None else trace.take(position, attempt)
+        traced = b""
+        if trace is not None:
+            traced = trace.take(position, attempt) + trace.unseen(position, attempt)
         changes = {} if watch is None else watch.look(total)
         speaker.forward(traced + _ended(position, attempt, seconds, ended, changes))
         if ended.stops:

@@ -4,7 +4,7 @@ A *cell* is a place set apart once: its own mounts, processes and network, as fa
 allows. A guard stands in it, forks a process for each run, passes on what it says (``ring``) and
 tells the server how it ended. Setting a cell apart costs more than a run of two tests, so a cell is
 used again, if the run left nothing behind in it: no file written under an overlay, and no process,
-for the guard ends those. What a run does to its memory dies with it, and temporary folders are
+for the guard ends those, also where they have a session of their own. What a run does to its memory dies with it, and temporary folders are
 every run's own.
 
 With the level ``pid`` a cell has two processes of ours:
@@ -103,6 +103,8 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
     has_own_processes = "pid" in isolated.applied
     if has_own_processes:
         _descend(wishes)
+    else:
+        _adopt_orphans()
     cell = Cell(
         setting=setting,
         wishes=wishes,
@@ -113,7 +115,7 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
         handlers=handlers,
         spare=Spare(),
         brought=set(),
-        # Who is left over can be told, and so be ended, only where nobody else is.
+        # Elsewhere the end of its group is what counts.
         bell=ring.listen() if has_own_processes else -1,
         leaving=set(),
     )
@@ -122,6 +124,14 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
         wish, passed = wishes.next()
         _one(cell, wish, passed, is_used_again)
         is_used_again = True
+
+
+def _adopt_orphans() -> None:
+    try:
+        linux.adopt_orphans()
+    except OSError:
+        # Those whom a run leaves go to whoever adopts them above us.
+        pass
 
 
 def _descend(wishes: Wishes) -> None:
@@ -152,6 +162,8 @@ def _one(cell: Cell, wish: bytes, passed: List[int], is_used_again: bool) -> Non
     status = _attend(pid, cell, engine)
     if cell.has_own_processes:
         _end_the_rest(cell)
+    else:
+        linux.end_descendants([cell.spare.pid], pid)
     _pass_on(cell.ring, engine)
     engine.close()
     is_clean = not any(os.listdir(fd) for fd in cell.isolated.uppers)
@@ -261,8 +273,7 @@ def _pass_on(ring: Ring, engine: Stream) -> None:
 
 def _end_the_rest(cell: Cell) -> None:
     """Nobody is in a PID namespace of our own but our processes and those whom the run left."""
-    left = linux.children()
-    if left is not None and cell.leaving.union([cell.spare.pid]).issuperset(left):
+    if cell.leaving.union([cell.spare.pid]).issuperset(linux.children()):
         return
     cell.spare.dismiss()
     try:

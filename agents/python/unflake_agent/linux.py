@@ -15,12 +15,13 @@ import os
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 
 # The tests of a run may have changed what ``os`` has under these names.
-from os import O_RDONLY, close, listdir, read, stat
+from os import O_RDONLY, WNOHANG, close, getpid, kill, listdir, read, stat, waitpid
 from os import open as _open
+from time import sleep as _sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, List, Optional
+    from typing import Any, Container, List, Optional
 
 try:
     import ctypes
@@ -47,8 +48,15 @@ MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _SYS_PIDFD_OPEN = 434
+_SIGKILL = 9
 _LONG = 1 << 16
+_ROUNDS_MAX = 100
+"""For those who fork faster than they are ended: they are left to who ends us."""
+_NAP = 0.001
+_NAPS_MAX = 1000
+"""For those whom the kernel cannot end, because they wait for a device."""
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
@@ -84,12 +92,65 @@ def die_with_parent(signal: int) -> None:
     _check(_library().prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal), 0, 0, 0))
 
 
-def children() -> Optional[List[int]]:
-    """Who was forked by this thread or left to it, ended or not; None if that is not told."""
+def adopt_orphans() -> None:
+    """Makes this process the parent of all its descendants whose own parent ends."""
+    _check(_library().prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0))
+
+
+def children(since: int = 0) -> List[int]:
+    """Who was forked by this thread or left to it, ended or not. ``since`` is a process after which
+    all of them were started, if there is one: where the kernel does not list them, they must be
+    looked for among all processes."""
     try:
         return list(map(int, content("/proc/thread-self/children").split()))
     except OSError:
-        return None
+        return _children_by_search(since)
+
+
+def _children_by_search(since: int) -> List[int]:
+    own = b"%d" % getpid()
+    try:
+        # The last number given out: if it is smaller, they began anew in between.
+        if int(content("/proc/loadavg").split()[-1]) < since:
+            since = 0
+        numbers = [int(name) for name in listdir("/proc") if name.isdigit()]
+    except (OSError, ValueError):
+        return []
+    found = []
+    for number in numbers:
+        if number > since:
+            try:
+                # The name, in brackets, may have brackets and blanks in it.
+                state = content(f"/proc/{number}/stat").rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if state[1:2] == [own]:
+                found.append(number)
+    return found
+
+
+def end_descendants(spared: Container[int] = (), since: int = 0) -> None:
+    """Ends all children and what they leave to us, which is then our child, but for those who are
+    spared and what they keep. Only children are ever signalled: their numbers are theirs until we
+    reap them."""
+    for _ in range(_ROUNDS_MAX):
+        left = [child for child in children(since) if child not in spared]
+        if not left:
+            return
+        for child in left:
+            _end(child)
+
+
+def _end(child: int) -> None:
+    try:
+        kill(child, _SIGKILL)
+        for _ in range(_NAPS_MAX):
+            if waitpid(child, WNOHANG)[0]:
+                return
+            _sleep(_NAP)
+    except OSError:
+        # Not permitted (it has become somebody else), or gone.
+        pass
 
 
 def content(path: str, n_bytes: int = _LONG) -> bytes:
@@ -105,7 +166,7 @@ def has_company() -> bool:
     """Whether there are other threads in this process, or children of it; True if unknown."""
     try:
         # A folder is linked from the one above, from itself, and from those in it.
-        return children() != [] or stat("/proc/self/task").st_nlink != 3
+        return children(getpid()) != [] or stat("/proc/self/task").st_nlink != 3
     except OSError:
         return True
 

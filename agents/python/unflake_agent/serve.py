@@ -127,6 +127,7 @@ class Server:
         self._ahead: Deque[_Prepared] = deque()
         self._n_made = 0
         self._n_processors = _n_processors()
+        self._adopts_orphans = False
 
     def serve(self) -> bool:
         """Returns when no cell is left; whether the engine asked for it."""
@@ -137,6 +138,8 @@ class Server:
         # Everything is old from here on: a run's collector then looks at the run's own objects
         # only, and does not touch (and so copy) every page of the suite.
         gc.freeze()
+        if not self._in_place:
+            self._adopt_orphans()
         try:
             while self._step():
                 pass
@@ -148,6 +151,28 @@ class Server:
                 cell.kill()
             for cell in self._cells:
                 cell.reap()
+            del self._cells[:]
+            self._end_orphans()
+
+    def _adopt_orphans(self) -> None:
+        """Those of a cell that was ended while a run was under way come to us."""
+        try:
+            if not linux.children():
+                linux.adopt_orphans()
+                self._adopts_orphans = True
+        except OSError:
+            pass
+
+    def _end_orphans_of(self, cell: _Cell) -> None:
+        # With a PID namespace all of it ends.
+        if "pid" not in cell.levels or self._setting.pid_refused() is not None:
+            self._end_orphans()
+
+    def _end_orphans(self) -> None:
+        # Where the project has started processes of its own, for all tests, they may have left us
+        # theirs. Then whom the tests leave goes on until the engine ends all.
+        if self._adopts_orphans:
+            linux.end_descendants([cell.pid for cell in self._cells])
 
     def _step(self) -> bool:
         try:
@@ -268,13 +293,16 @@ class Server:
         if not ended["clean"]:
             self._cells.remove(cell)
             cell.reap()
+            self._end_orphans_of(cell)
         self._begin_next()
         self._tell(run, ended["status"])
 
     def _bury(self, cell: _Cell) -> None:
         self._cells.remove(cell)
         run = cell.is_over()
-        self._tell(run, cell.reap())
+        status = cell.reap()
+        self._end_orphans_of(cell)
+        self._tell(run, status)
         self._begin_next()
 
     def _tell(self, run: Optional[Run], status: int) -> None:

@@ -162,10 +162,12 @@ def _prepare(where: isolate.Ground, scratch: str, changed: str) -> None:
 def _end_like(pid: int, report: str) -> int:
     """Waits for a process, and ends as it ends."""
     _die_with_parent()
+    _adopt_orphans()
     is_leaving = report != _NOWHERE and _is_leaving(pid, report)
     if is_leaving:
         os.kill(pid, SIGKILL)
     _, status = os.waitpid(pid, 0)
+    linux.end_descendants(since=pid)
     if is_leaving:
         return REPORTED
     if os.WIFEXITED(status):
@@ -227,6 +229,14 @@ def _die_with_parent() -> None:
     # If the engine is killed, nobody waits for the runner any more.
     try:
         linux.die_with_parent(SIGKILL)
+    except OSError:
+        pass
+
+
+def _adopt_orphans() -> None:
+    # Whom a test leaves, in a session of its own or not, is ours to end.
+    try:
+        linux.adopt_orphans()
     except OSError:
         pass
 

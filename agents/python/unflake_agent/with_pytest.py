@@ -26,6 +26,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 import pytest
 from _pytest.capture import FDCapture
+from _pytest.doctest import DoctestItem
 
 from . import neighbours
 from .child import PASSED, Ended, Suite
@@ -57,6 +58,8 @@ class PytestSuite(Suite):
         self._shown: Set[int] = set()
         self._style = ""
         self._quick: Any = None
+        self._names: Dict[int, Dict[str, Any]] = {}
+        """What the examples of doctests saw the first time, by item."""
 
     # What pytest calls.
 
@@ -123,18 +126,21 @@ class PytestSuite(Suite):
             plugins.register(_Calls(trace) if is_quick else _CallsInside(trace))
         if any(_is_called_otherwise(item) for item in self._session.items):
             plugins.register(_OtherCalls(trace))
+        if trace.looks_at_draws:
+            plugins.register(_Draws(trace))
 
     def attempt(self, test: int, following: Optional[int]) -> Ended:
         item = self._items[test]
         if following is None:
             nextitem = None
         elif following == test:
-            # Another item in the same place: this one is torn down, what it stands in is not.
-            nextitem = copy.copy(item)
+            # Another item of another file: what was set up for the class and the module is set up
+            # again. What they leave in fixtures of these is no fault of tests that run once.
+            nextitem = _elsewhere(item)
         else:
             nextitem = self._items[following]
         del self._reports[:]
-        _make_anew(item)
+        _make_anew(item, self._names)
         # To show a failure takes pytest longer than most tests; once is enough.
         is_brief = test in self._shown
         item.config.option.tbstyle = "line" if is_brief else self._style
@@ -152,6 +158,9 @@ class PytestSuite(Suite):
         if ended.outcome == "failed":
             self._shown.add(test)
         return ended
+
+    def can_repeat(self, test: int) -> bool:
+        return _can_repeat(self._items[test])
 
     def finish(self) -> None:
         state = self._session._setupstate
@@ -198,6 +207,28 @@ class _Calls:
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> None:
         if not self._trace.arm(pyfuncitem.obj):
             pyfuncitem.addfinalizer(self._trace.disarm)
+
+
+class _Draws:
+    """Another one, around all of these, where numbers may be drawn that nobody is told of."""
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_pyfunc_call(self) -> Iterator[None]:
+        self._trace.before_call()
+        yield
+        self._trace.after_call()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: Any) -> Iterator[None]:
+        if not _is_called_otherwise(item):
+            yield
+            return
+        self._trace.before_call()
+        yield
+        self._trace.after_call()
 
 
 class _CallsInside:
@@ -250,11 +281,35 @@ def _fixture_name(name: str) -> str:
     return next((method for method in methods if method in name), "setUpClass")
 
 
-def _describe(item: Any) -> Dict[str, str]:
+def _describe(item: Any) -> Dict[str, Any]:
     file = item.nodeid.split("::")[0]
     parent = item.getparent(pytest.Class)
     suite = file if parent is None else parent.nodeid
-    return {"id": text(item.nodeid), "class": text(suite), "file": text(file)}
+    told = {"id": text(item.nodeid), "class": text(suite), "file": text(file)}
+    return told if _can_repeat(item) else dict(told, once=True)
+
+
+def _can_repeat(item: Any) -> bool:
+    """Functions are called again, and of doctests it is known what they use up. What an item of a
+    plugin keeps for itself, nobody knows."""
+    return isinstance(item, pytest.Function) or _names(item) is not None
+
+
+def _names(item: Any) -> Optional[Dict[str, Any]]:
+    """The names that the examples of a doctest see, and that are gone when it has run."""
+    doctest = getattr(item, "dtest", None) if isinstance(item, DoctestItem) else None
+    names = getattr(doctest, "globs", None)
+    return names if isinstance(names, dict) else None
+
+
+def _elsewhere(node: Any) -> Any:
+    """A copy of an item, in a copy of its class and its file."""
+    if node is None or isinstance(node, (pytest.Session, pytest.Package)):
+        return node
+    other = copy.copy(node)
+    if not isinstance(node, pytest.File):
+        other.parent = _elsewhere(node.parent)
+    return other
 
 
 def _own_folders(config: Any, scratch: Path) -> None:
@@ -329,9 +384,15 @@ def _tell_modules(traceback: Any) -> None:
         traceback = traceback.tb_next
 
 
-def _make_anew(item: Any) -> None:
+def _make_anew(item: Any, known_names: Dict[int, Dict[str, Any]]) -> None:
     """A second attempt must not find what the first left on ``self`` or in its output."""
     del item._report_sections[:]
+    names = _names(item)
+    if names is not None:
+        kept = known_names.setdefault(id(item), dict(names))
+        names.clear()
+        names.update(kept)
+        return
     method = item.__dict__.get("_obj")
     instance = getattr(method, "__self__", None)
     if instance is None or getattr(method, "is_hypothesis_test", False):

@@ -102,7 +102,9 @@ class UnittestSuite(Suite):
     def attempt(self, test: int, following: Optional[int]) -> Ended:
         case = self._tests[test]
         result: _Result = self._result
-        after = None if following is None else self._tests[following]
+        # What was set up for the class and the module is set up again before a second attempt.
+        is_last = following is None or following == test
+        after = None if is_last else self._tests[following]
         result.clear()
         try:
             self._run(case)
@@ -130,10 +132,14 @@ class UnittestSuite(Suite):
         result.phase = "call"
         if self._trace is not None:
             method = getattr(case, case._testMethodName)
+            if self._trace.looks_at_draws:
+                self._trace.before_call()
             self._trace.arm(method, getattr(case, "_callTestMethod", None))
         case(result)
         if self._trace is not None:
             self._trace.disarm()
+            if self._trace.looks_at_draws:
+                self._trace.after_call()
 
     def _tear_down(self, case: Any, after: Optional[Any]) -> None:
         suite, result = self._suite, self._result

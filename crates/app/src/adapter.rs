@@ -4,8 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use unflake_detect::campaign::HashSeeds;
 use unflake_engine::{Collected, Interrupt, Launch, Limits};
-use unflake_pytest::{HASH_SEED, Project};
+use unflake_model::{Factor, Factors};
+use unflake_pytest::{HASH_SEED, Interpreter, Project};
 use unflake_report::junit_xml::{CiReport, NoReport};
 
 use crate::cold::PlainRunner;
@@ -14,14 +16,43 @@ use crate::plain::PythonRunner;
 /// How much longer than our own runs a plain one may take.
 const PATIENCE: u32 = 3;
 
-/// Runs of all tests of a Python project under open choices: a test that fails under every other
-/// seed, as two elements of a set give it, is seen both to pass and to fail in 15 of 16 suites.
-const N_PERTURBED: u64 = 5;
+/// Runs of all tests of a Python project with folders listed otherwise: what depends on the order
+/// of two files is seen both to pass and to fail in 15 of 16 suites.
+const N_LISTINGS: u64 = 5;
+
+/// What can be made otherwise around tests, without much ado.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variety {
+    /// Whether strings can be hashed otherwise, and are to be.
+    pub hash_seeds: HashSeeds,
+    /// Other choices that the language leaves open.
+    pub choices: Factors,
+    /// How many runs of all tests are made with those perturbed; as many as orders, if not said.
+    pub n_choices: Option<u64>,
+    /// Circumstances that take no time to change.
+    pub circumstances: Factors,
+}
+
+impl Variety {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        hash_seeds: HashSeeds::Fixed,
+        choices: Factors::NONE,
+        n_choices: None,
+        circumstances: Factors::NONE,
+    };
+}
 
 /// A project, or a part of one that has its own tests.
 pub trait Adapter: Sync {
     /// How the engine is to start the agent.
     fn launch(&self, limits: &Limits) -> Launch;
+
+    /// What stands against running its tests at all, where that is known; asked when they could not
+    /// be collected.
+    fn unsupported(&self, _interrupt: &Interrupt) -> Option<String> {
+        None
+    }
 
     /// Starts ahead what so many plain runs will need, where that can be had.
     fn expect_plain_runs(&self, _n: u32) {}
@@ -29,9 +60,14 @@ pub trait Adapter: Sync {
     /// The project's own runner.
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a>;
 
-    /// How many runs are made under perturbed choices; none where they cannot be perturbed.
-    fn n_perturbed(&self) -> u64 {
-        0
+    /// What can be made otherwise around its tests.
+    fn variety(&self) -> Variety {
+        Variety::NONE
+    }
+
+    /// Whether it can be seen what its tests leave behind.
+    fn is_watchable(&self) -> bool {
+        false
     }
 
     /// Whether it can be told which functions its tests call.
@@ -90,6 +126,11 @@ pub struct Call {
 }
 
 impl Adapter for Project {
+    fn unsupported(&self, interrupt: &Interrupt) -> Option<String> {
+        let version = self.interpreter.version(&self.current_dir, interrupt).ok()?;
+        Interpreter::too_old(&version)
+    }
+
     fn launch(&self, limits: &Limits) -> Launch {
         self.launch(limits.clone())
     }
@@ -102,8 +143,19 @@ impl Adapter for Project {
         Box::new(PythonRunner::new(self, around))
     }
 
-    fn n_perturbed(&self) -> u64 {
-        N_PERTURBED
+    fn is_watchable(&self) -> bool {
+        true
+    }
+
+    fn variety(&self) -> Variety {
+        let circumstances = [Factor::Date, Factor::TimeZone, Factor::Switches, Factor::Listings];
+        Variety {
+            // Who has chosen a seed for all runs is not surprised by others.
+            hash_seeds: if self.hash_seed.is_some() { HashSeeds::Varied } else { HashSeeds::Fixed },
+            choices: [Factor::Listings].into_iter().collect(),
+            n_choices: Some(N_LISTINGS),
+            circumstances: circumstances.into_iter().collect(),
+        }
     }
 
     fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {

@@ -68,6 +68,13 @@ impl Watcher for Ahead<'_, '_, '_, '_> {
         self.logbook.ran(experiment, answer, source);
     }
 
+    fn found(&mut self, finding: &Finding) {
+        // Of one test in question, the report follows at once.
+        if !self.is_one {
+            self.logbook.found(finding);
+        }
+    }
+
     fn suspects(&mut self, suspicion: &Suspicion) {
         if !self.is_one || self.trying.is_some() {
             return;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
@@ -9,14 +10,16 @@ use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::{self, Class, FailingOriginal, Verify, idflakies};
 use unflake_detect::reruns::belief::Rates;
 use unflake_detect::reruns::schedule::{Candidate, Exposure, Terms};
-use unflake_detect::why::why;
+use unflake_detect::why::{Known, Plan, why};
 use unflake_detect::{Inquiry, Lab, reruns};
 use unflake_model::{
-    Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Verdict,
+    Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Tried,
+    Verdict,
 };
 use unflake_report::Ended;
-use unflake_stats::plan::rate_detectable;
+use unflake_stats::plan::{rate_detectable, runs_needed};
 
+use crate::adapter::Variety;
 use crate::begin::Comparison;
 use crate::drive::{Finish, Watcher, World, drive};
 use crate::recall::Recall;
@@ -24,6 +27,10 @@ use crate::study::{Question, Request};
 
 /// How often the original order is run while something fails in it.
 const SET_UP_TRIES: u32 = 3;
+
+/// Before one test is cleared, it is tried in whole orders for this long, over all workers, unless
+/// all are done before: a suite may take an hour.
+const ORDERS_TIME_MAX: Duration = Duration::from_mins(10);
 
 /// What is asked.
 pub(crate) struct Analysis<'a> {
@@ -33,10 +40,14 @@ pub(crate) struct Analysis<'a> {
     pub(crate) suite: &'a Rc<Suite>,
     /// The test in question; all of them if there is none.
     pub(crate) target: Option<TestIndex>,
-    /// How many runs are made under perturbed choices.
-    pub(crate) n_perturbed: u64,
+    /// What can be made otherwise around the tests.
+    pub(crate) variety: Variety,
+    /// Tests that leave something behind, as far as that is known.
+    pub(crate) dirty: Vec<TestIndex>,
     /// What tests are exposed to that were traced.
     pub(crate) exposed: BTreeMap<TestIndex, Exposure>,
+    /// What earlier campaigns say about the test in question.
+    pub(crate) known: Known,
 }
 
 impl Analysis<'_> {
@@ -46,17 +57,17 @@ impl Analysis<'_> {
         recall: &mut Recall,
         watcher: &mut dyn Watcher,
     ) -> (Found, Finish) {
-        let Request { depth, seed, flake_rate_min, .. } = *self.request;
+        let Request { depth, seed, .. } = *self.request;
         let suite = Rc::clone(self.suite);
         if let Some(test) = self.target {
             let has_first = self.comparison == Comparison::First;
-            let n_perturbed = self.n_perturbed;
+            let (plan, known) = (self.plan(), self.known.clone());
             let inquiry = Inquiry::new(suite, self.budget, |lab| async move {
                 if has_first {
                     // It is evidence too, and was made already.
                     let _ = lab.run(Order::original(lab.suite())).await;
                 }
-                why(lab, test, depth, n_perturbed).await
+                why(lab, test, plan, known).await
             });
             let (finding, finish) = drive(inquiry, world, recall, watcher);
             let is_short = depth != Depth::Kind && !finding.is_complete;
@@ -78,9 +89,7 @@ impl Analysis<'_> {
         if let Question::Reruns(terms) = self.request.question {
             return self.reruns(terms, world, recall, watcher);
         }
-        let tries = SET_UP_TRIES;
-        let perturbed_runs = self.n_perturbed;
-        let settings = campaign::Settings { seed, tries, depth, perturbed_runs, flake_rate_min };
+        let settings = self.settings();
         let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
         let (report, finish) = drive(inquiry, world, recall, watcher);
         (report.into(), finish)
@@ -88,6 +97,37 @@ impl Analysis<'_> {
 }
 
 impl Analysis<'_> {
+    fn plan(&self) -> Plan {
+        let Request { depth, seed, flake_rate_min, .. } = *self.request;
+        let Variety { hash_seeds, choices, circumstances, .. } = self.variety;
+        Plan {
+            depth,
+            seed,
+            flake_rate_min,
+            hash_seeds,
+            choices: choices.without(circumstances),
+            circumstances,
+            orders_time_max: Some(ORDERS_TIME_MAX),
+        }
+    }
+
+    fn settings(&self) -> campaign::Settings {
+        let Request { depth, seed, flake_rate_min, .. } = *self.request;
+        let Variety { hash_seeds, choices, n_choices, .. } = self.variety;
+        let n_orders = || runs_needed(flake_rate_min, self.budget.confidence());
+        let n_choices = n_choices.or_else(n_orders).unwrap_or(u64::MAX);
+        campaign::Settings {
+            seed,
+            tries: SET_UP_TRIES,
+            depth,
+            hash_seeds,
+            perturbed_runs: if choices.is_empty() { 0 } else { n_choices },
+            choices,
+            dirty: self.dirty.clone(),
+            flake_rate_min,
+        }
+    }
+
     /// Looks for tests that fail at random, where a second of running finds most.
     fn reruns(
         &self,
@@ -115,6 +155,7 @@ impl Analysis<'_> {
             set_up_failing: Vec::new(),
             n_orders: report.n_batches,
             flake_rate_detectable: rate_detectable(report.runs_min, confidence),
+            n_seeds: 1,
             ended: match report.ended {
                 reruns::Ended::Done(_) => Ended::Confident,
                 reruns::Ended::OutOfBudget => Ended::OutOfBudget,
@@ -139,6 +180,7 @@ async fn in_rounds(lab: Lab, settings: idflakies::Settings) -> Found {
             confirmed: true,
             confidence: None,
             tally: record.tally,
+            tried: Tried::default(),
             passed_in: record.passed_in,
             failed_in: record.failed_in,
             dependencies: Dependencies::default(),
@@ -157,6 +199,7 @@ async fn in_rounds(lab: Lab, settings: idflakies::Settings) -> Found {
         set_up_failing: report.failing.iter().copied().collect(),
         n_orders: rounds,
         flake_rate_detectable: rate_detectable(rounds, confidence),
+        n_seeds: 1,
         ended: if report.is_short { Ended::OutOfBudget } else { Ended::Confident },
     }
 }
@@ -169,6 +212,7 @@ pub(crate) struct Found {
     pub(crate) set_up_failing: Vec<TestIndex>,
     pub(crate) n_orders: u64,
     pub(crate) flake_rate_detectable: f64,
+    pub(crate) n_seeds: u64,
     pub(crate) ended: Ended,
 }
 
@@ -181,6 +225,7 @@ impl From<campaign::Report> for Found {
             set_up_failing: report.set_up.failing,
             n_orders: report.n_orders,
             flake_rate_detectable: report.flake_rate_detectable,
+            n_seeds: report.n_seeds,
             ended: match report.ended {
                 campaign::Ended::Confident => Ended::Confident,
                 campaign::Ended::OutOfBudget => Ended::OutOfBudget,
@@ -198,6 +243,7 @@ impl From<Finding> for Found {
             set_up_failing: Vec::new(),
             n_orders: 0,
             flake_rate_detectable: 1.0,
+            n_seeds: 1,
             ended: Ended::Confident,
         }
     }

@@ -9,14 +9,15 @@
 //! Otherwise the campaign begins anew. Either way, a history that cannot be used costs the record,
 //! never the campaign.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_engine::{Collected, Level, Limits};
-use unflake_model::{Experiment, Suite};
-use unflake_report::{Ended, Warning};
+use unflake_model::{Experiment, Group, RunId, Suite, TestIndex};
+use unflake_report::{Ended, Origin, Warning};
 use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
 
 use crate::adapter::{Adapter, Call, text};
@@ -24,6 +25,7 @@ use crate::baseline::{baseline, original};
 use crate::cold::PlainRunner;
 use crate::drive::Answer;
 use crate::fingerprint;
+use crate::lent::{Lent, leads, lent};
 use crate::recall::Recall;
 use crate::record::{Recorder, answers};
 use crate::terms::{self, Settings, Terms};
@@ -50,6 +52,13 @@ impl Keep {
     /// yet, which would make it: nothing may come of a campaign whose tests are not collected.
     pub(crate) fn ready(&self) -> Ready {
         Ready { code: terms::hex(fingerprint::code(&self.root)) }
+    }
+}
+
+impl Ready {
+    /// Stands for the code of the project.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
     }
 }
 
@@ -80,6 +89,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) collected: &'a Collected,
     /// The tests traced, where that was done before.
     pub(crate) traced: Option<&'a Traced>,
+    /// The test in question, if what others know about it is to be used.
+    pub(crate) target: Option<TestIndex>,
 }
 
 /// When isolated runs are compared with the plain runner's.
@@ -100,6 +111,12 @@ pub(crate) struct Beginning {
     pub(crate) first: Option<(Experiment, Answer)>,
     pub(crate) n_recalled: u64,
     pub(crate) warnings: Vec<Warning>,
+    /// Runs of other campaigns that may be recalled, by their numbers: their names.
+    pub(crate) lent: BTreeMap<RunId, String>,
+    /// Groups of tests that other campaigns found the test in question to depend on.
+    pub(crate) leads: Vec<Group>,
+    /// In how many runs of earlier campaigns on the same code it flaked, if it did.
+    pub(crate) flaked_in: Option<u64>,
 }
 
 impl Beginning {
@@ -118,8 +135,32 @@ impl Beginning {
             first,
             n_recalled: 0,
             warnings: Vec::new(),
+            lent: BTreeMap::new(),
+            leads: Vec::new(),
+            flaked_in: None,
         }
     }
+
+    /// With what other campaigns know about a test. Their runs wait before those of this one, as
+    /// they did when it began.
+    fn informed(mut self, known: Informed) -> Self {
+        let own = std::mem::take(&mut self.recall);
+        self.flaked_in = known.lent.flaked_in();
+        for (number, (name, experiment, answer)) in (Origin::LENT.0..).zip(known.lent.runs) {
+            self.lent.insert(RunId(number), name);
+            self.recall.add(RunId(number), &experiment, answer);
+        }
+        self.recall.append(own);
+        self.leads = known.leads;
+        self
+    }
+}
+
+/// What other campaigns know.
+#[derive(Default)]
+struct Informed {
+    lent: Lent,
+    leads: Vec<Group>,
 }
 
 /// What the history says about a campaign that is to begin.
@@ -127,7 +168,7 @@ enum History {
     /// It is not kept, or cannot be.
     Closed(Recorder),
     /// It is a new one.
-    Open(Store, Terms),
+    Open(Store, Terms, Informed),
     /// It began earlier.
     Resumed(Beginning),
 }
@@ -146,8 +187,14 @@ impl Setting<'_> {
             History::Closed(recorder) => {
                 Ok(Beginning { recorder, ..self.first_run(world, runner)? })
             }
-            History::Open(store, terms) => {
-                let beginning = self.first_run(world, runner)?;
+            History::Open(store, terms, known) => {
+                let isolation = known.lent.isolation.clone();
+                let mut beginning = self.first_run(world, runner)?;
+                if let Some((levels, warnings)) = isolation {
+                    world.engine().set_isolation(levels);
+                    beginning.warnings.extend(warnings);
+                }
+                let beginning = beginning.informed(known);
                 let levels = world.engine().isolation().to_vec();
                 let settings = Settings { terms, levels, warnings: beginning.warnings.clone() };
                 let recorder = self.recorder(store, &settings, &beginning.suite);
@@ -166,9 +213,25 @@ impl Setting<'_> {
         };
         let Ready { code } = ready.unwrap_or_else(|| keep.ready());
         let (store, terms) = (Store::open(&keep.file)?, self.terms(code));
+        let known = self.informed(&store, keep, &terms, &world.engine().suite(|_| Duration::ZERO));
         match resumable(&store, keep, &terms)? {
-            Some(resumable) => Ok(History::Resumed(resume(store, resumable, world)?)),
-            None => Ok(History::Open(store, terms)),
+            Some(resumable) => {
+                Ok(History::Resumed(resume(store, resumable, world)?.informed(known)))
+            }
+            None => Ok(History::Open(store, terms, known)),
+        }
+    }
+
+    /// What other campaigns know about the test in question, unless it is to begin with nothing.
+    fn informed(&self, store: &Store, keep: &Keep, terms: &Terms, suite: &Suite) -> Informed {
+        let is_wanted =
+            keep.unfinished == Unfinished::Resume && self.comparison == Comparison::IfDenied;
+        let Some(test) = self.target.filter(|_| is_wanted) else { return Informed::default() };
+        let root = keep.root.to_string_lossy();
+        Informed {
+            // What cannot be read costs runs, and no more.
+            lent: lent(store, &root, terms, test).unwrap_or_default(),
+            leads: leads(store, suite, test),
         }
     }
 
@@ -210,6 +273,9 @@ impl Setting<'_> {
             first: Some((baseline.experiment, answer)),
             n_recalled: 0,
             warnings: baseline.warnings,
+            lent: BTreeMap::new(),
+            leads: Vec::new(),
+            flaked_in: None,
         })
     }
 
@@ -293,5 +359,8 @@ fn resume(
         first: None,
         n_recalled,
         warnings: settings.warnings,
+        lent: BTreeMap::new(),
+        leads: Vec::new(),
+        flaked_in: None,
     })
 }

@@ -235,7 +235,7 @@ pub fn is_denied(suite: &Suite, exhibit: &Exhibit, runner: &dyn PlainRunner) -> 
         let alone = Reproduction { prefix: Vec::new(), expected: Evidence::Fail };
         return shows(suite, finding.test, &alone, runner) == Ok(false);
     }
-    exhibit.cold_confirmed.is_some_and(|cold| cold.as_predicted < cold.tries)
+    exhibit.cold.said().is_some_and(|said| said.as_predicted < said.tries)
 }
 
 /// Tries a test twice in one process.

@@ -27,6 +27,7 @@ use crate::dirty::allow::AllowList;
 use crate::logbook::Progress;
 use crate::pass::{Look, Witness, pass};
 use crate::study::{StudyError, collection_warnings, now, start};
+use crate::world::EngineWorld;
 
 /// Everything the agent can watch.
 const ALL_KINDS: &str = "all";
@@ -97,6 +98,27 @@ pub fn lint(
         ended: if passed.is_interrupted { Ended::Interrupted } else { Ended::Confident },
         origin: Origin::new(&runner, 0, &request.command, None),
     })
+}
+
+/// The tests of a suite that leave something behind, by one watched pass. What stands in its way is
+/// no matter: nothing depends on it but the order in which orders are tried.
+pub(crate) fn who_leaves_something(
+    suite: &Suite,
+    world: &mut EngineWorld,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Vec<TestIndex> {
+    let kinds = [ALL_KINDS, FIXTURES].map(str::to_owned).to_vec();
+    let watching = Watching { kinds, ..Watching::default() };
+    let look = Look { watching, stage: "watching what tests leave behind" };
+    let mut notes = Notes::default();
+    let passed = pass(&look, suite, world.engine(), &mut notes, progress);
+    if passed.is_interrupted {
+        // Whoever comes next is to hear of it as well.
+        interrupt.raise();
+    }
+    let dirt = judge::judge(&notes.stretches, suite, &mut AllowList::default());
+    dirt.iter().filter_map(|dirty| suite.find(&dirty.test)).collect()
 }
 
 impl LintRequest {

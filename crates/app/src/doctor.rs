@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use unflake_engine::{Engine, Event, Interrupt, Isolation, Limits, StartError};
 use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
-use unflake_pytest::Project;
+use unflake_pytest::{Interpreter, Project};
 use unflake_report::{Warning, plural};
 
 use crate::causes::with_causes;
@@ -65,14 +65,23 @@ impl Found {
     }
 }
 
+/// What to do about an interpreter.
+const ANOTHER: &str = "name another with --python";
+
 /// Looks at all of it.
 pub fn examine(project: &Project, limits: &Limits, interrupt: &Interrupt) -> Examination {
     let interpreter = &project.interpreter;
     let program = interpreter.program.display();
     let mut checks = vec![Check::ok("interpreter", format!("{program}, {}", interpreter.source))];
     checks.push(match interpreter.version(&project.current_dir, interrupt) {
-        Ok(version) => Check::ok("python", version),
-        Err(why) => Check::missing("python", why, "name another with --python"),
+        Ok(version) => match Interpreter::too_old(&version) {
+            Some(why) => {
+                checks.push(Check::missing("python", why, ANOTHER));
+                return Examination { checks, suite: None };
+            }
+            None => Check::ok("python", version),
+        },
+        Err(why) => Check::missing("python", why, ANOTHER),
     });
     let started = Engine::start(project.launch(limits.clone()), interrupt);
     let suite = match started {

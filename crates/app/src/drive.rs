@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use unflake_detect::{Inquiry, Suspicion};
 use unflake_model::{
-    Evidence, Experiment, Observation, Outcome, OutcomeKind, RunId, Spent, TestIndex,
+    Evidence, Experiment, Finding, Observation, Outcome, OutcomeKind, RunId, Spent, TestIndex,
 };
 use unflake_report::Failure;
 
+use crate::masked;
 use crate::recall::Recall;
 
 /// Who answers experiments.
@@ -69,7 +70,7 @@ impl FailedAttempt {
         said: Option<unflake_engine::Failure>,
     ) -> Option<Self> {
         let said = said.unwrap_or_default();
-        let failure = Failure { message: said.message, text: said.text };
+        let failure = masked::failure(said.message, said.text);
         let is_failure = outcome.evidence() == Some(Evidence::Fail);
         is_failure.then(|| Self { test, attempt, outcome: outcome.kind(), failure })
     }
@@ -92,6 +93,9 @@ pub trait Watcher {
 
     /// The analysis begins to confirm something.
     fn suspects(&mut self, _suspicion: &Suspicion) {}
+
+    /// The analysis has looked into a test, and goes on with others.
+    fn found(&mut self, _finding: &Finding) {}
 }
 
 /// Where an answer comes from.
@@ -140,6 +144,9 @@ pub fn drive<T: 'static>(
         }
         for suspicion in inquiry.take_suspicions() {
             watcher.suspects(&suspicion);
+        }
+        for finding in inquiry.take_conclusions() {
+            watcher.found(&finding);
         }
         if let Some(answer) = inquiry.take_answer() {
             return (answer, finish);
@@ -201,7 +208,7 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Log(Vec<(Experiment, Answer, Source)>, Vec<(usize, Suspicion)>);
+    struct Log(Vec<(Experiment, Answer, Source)>, Vec<(usize, Suspicion)>, Vec<Finding>);
 
     impl Watcher for Log {
         fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
@@ -210,6 +217,10 @@ mod tests {
 
         fn suspects(&mut self, suspicion: &Suspicion) {
             self.1.push((self.0.len(), suspicion.clone()));
+        }
+
+        fn found(&mut self, finding: &Finding) {
+            self.2.push(finding.clone());
         }
     }
 
@@ -299,5 +310,7 @@ mod tests {
         assert_eq!(suspicion.test, finding.test);
         assert_eq!(vec![suspicion.group.clone()], finding.dependencies.polluters);
         assert!(n_before + 30 < log.0.len(), "{n_before} of {}", log.0.len());
+        let told: Vec<_> = log.2.iter().map(|told| (told.test, told.verdict)).collect();
+        assert_eq!(told, [(finding.test, finding.verdict)], "and what was found is told, once");
     }
 }

@@ -6,10 +6,11 @@
 //! alone and after every group it is known to depend on, and every other test of the suite must end
 //! as it does without the change. What does not stand that is not shown.
 //!
-//! A test that ends otherwise with the change is run once more with and without it before the
-//! change is blamed: it may be flaky by itself.
+//! A test that ends otherwise with the change is run again with and without it before the change is
+//! blamed, and one that the history knows to fail at random is not compared at all: it may be flaky
+//! by itself. What could not be tried is not said to be of no help.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -25,14 +26,25 @@ use unflake_pytest::{
 use unflake_report::{Ended, Exhibit, Study};
 
 use crate::adapter::Around;
+use crate::begin::Keep;
 use crate::cold::PlainRunner;
+use crate::history::History;
 use crate::logbook::Progress;
 use crate::plain::PythonRunner;
+use crate::single::Known;
 use crate::study::{Looked, Request, StudyError, look};
 use crate::until::Until;
 
 /// Groups after which the target is tried.
 const GROUPS_MAX: usize = 50;
+
+/// Runs of all tests with a change, and as many without, behind the word that it breaks one of
+/// them: that one must end in one way in these and in the other way in those. A test that fails in
+/// every other run does so in 4 of 1,000 cases.
+const SUITE_RUNS: usize = 4;
+
+/// Campaigns of the history that are asked which tests fail at random.
+const CAMPAIGNS_MAX: usize = 50;
 
 /// How long all tests may take with the project's own runner.
 const SUITE_MAX: Duration = Duration::from_mins(10);
@@ -55,6 +67,8 @@ pub struct Fix {
     pub patches: Vec<Patch>,
     /// Changes that were tried and do not.
     pub rejected: Vec<Rejected>,
+    /// Changes that could not be tried, or not to the end.
+    pub not_tried: Vec<Rejected>,
     /// Why there are no others.
     pub reasons: Vec<String>,
     /// Whether the budget or the user ended it before everything was seen and tried.
@@ -81,7 +95,7 @@ pub struct Checked {
     pub repaired: Vec<TestId>,
 }
 
-/// A change that does not help.
+/// A change that does not help, or that is not known to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     /// What it would have done.
@@ -132,8 +146,14 @@ pub fn fix(
     let looked = look(request.study, project, limits, &until, progress)?;
     let Looked { study, collected, start_time, .. } = looked;
     let is_cut_short = study.ended != Ended::Confident || interrupt.is_raised();
-    let (patches, rejected, reasons) = (Vec::new(), Vec::new(), Vec::new());
-    let mut fix = Fix { study, patches, rejected, reasons, is_cut_short };
+    let mut fix = Fix {
+        study,
+        patches: Vec::new(),
+        rejected: Vec::new(),
+        not_tried: Vec::new(),
+        reasons: Vec::new(),
+        is_cut_short,
+    };
     let Some(exhibit) = fix.study.exhibits.first().cloned() else { return Ok(fix) };
     if let Some(reason) = cannot(&exhibit, &collected) {
         fix.reasons.push(reason);
@@ -143,7 +163,8 @@ pub fn fix(
     let around = Around { collected: &collected, interrupt, start_time, test_timeout };
     let runner = PythonRunner::new(project, around);
     let (suite, finding) = (fix.study.suite.clone(), &exhibit.finding);
-    let trial = Trial { runner, suite: &suite, finding, untouched: OnceCell::new() };
+    let random = known_random(request.study.keep.as_ref(), &suite);
+    let trial = Trial { runner, suite: &suite, finding, random, untouched: RefCell::default() };
     let wrong = wrong(&exhibit, &suite, project, &collected);
     progress.stage("thinking of changes that would put it right");
     let proposed = propose(project, &wrong, interrupt);
@@ -153,7 +174,8 @@ pub fn fix(
         proposed => proposed?,
     };
     fix.reasons = reasons;
-    for proposal in patches {
+    let mut proposed = patches.into_iter();
+    while let Some(proposal) = proposed.next() {
         progress.stage(&format!("trying with the plain runner: {}", proposal.title));
         let proposal = trial.shortened(proposal, &wrong);
         match trial.check(&proposal) {
@@ -161,9 +183,17 @@ pub fn fix(
             Err(_) if interrupt.is_raised() => {
                 // Nothing speaks against it.
                 fix.is_cut_short = true;
+                let untried = [proposal].into_iter().chain(proposed.by_ref());
+                let stopped = |it: Proposal| Rejected { title: it.title, why: STOPPED.to_owned() };
+                fix.not_tried.extend(untried.map(stopped));
                 break;
             }
-            Err(why) => fix.rejected.push(Rejected { title: proposal.title, why }),
+            Err(Against::Seen(why)) => {
+                fix.rejected.push(Rejected { title: proposal.title, why });
+            }
+            Err(Against::NotTried(why)) => {
+                fix.not_tried.push(Rejected { title: proposal.title, why });
+            }
         }
         if !request.all && !fix.patches.is_empty() {
             break;
@@ -251,6 +281,32 @@ fn wrong(exhibit: &Exhibit, suite: &Suite, project: &Project, collected: &Collec
     }
 }
 
+/// Why a change was not tried when there was no time left.
+const STOPPED: &str = "it ended before";
+
+/// What speaks against a change.
+enum Against {
+    /// It was tried, and this was seen.
+    Seen(String),
+    /// Nothing: it could not be tried, for this reason.
+    NotTried(String),
+}
+
+/// Tests that the history knows to fail at random; what cannot be looked up is not known.
+fn known_random(keep: Option<&Keep>, suite: &Suite) -> BTreeSet<TestId> {
+    let ids: Vec<TestId> = suite.tests().map(|test| suite.id(test).clone()).collect();
+    let known = keep.and_then(|keep| {
+        let history = History::open(&keep.file).ok()?;
+        history.known(&ids, CAMPAIGNS_MAX, None).ok()
+    });
+    let is_random = |known: &Known| {
+        let verdict = known.verdict.as_ref().map(|(verdict, _)| *verdict);
+        verdict.is_some_and(|it| it.is_non_deterministic() || it == Verdict::Id)
+    };
+    let named = ids.into_iter().zip(known.unwrap_or_default());
+    named.filter(|(_, known)| is_random(known)).map(|(id, _)| id).collect()
+}
+
 type Outcomes = BTreeMap<TestId, OutcomeKind>;
 
 /// The project's own runner as the judge of changes.
@@ -258,39 +314,53 @@ struct Trial<'a> {
     runner: PythonRunner<'a>,
     suite: &'a Suite,
     finding: &'a Finding,
-    /// How all tests end without a change.
-    untouched: OnceCell<Result<Outcomes, String>>,
+    /// Tests that say nothing, whatever they end like.
+    random: BTreeSet<TestId>,
+    /// How all tests end without a change, each time they were run.
+    untouched: RefCell<Vec<Outcomes>>,
 }
 
 impl Trial<'_> {
     /// Whether a change helps and harms nobody; if not, why.
-    fn check(&self, proposal: &Proposal) -> Result<Checked, String> {
-        let changed = changed(proposal)?;
+    fn check(&self, proposal: &Proposal) -> Result<Checked, Against> {
+        let changed = changed(proposal).map_err(Against::NotTried)?;
         self.passes_after(&[], &changed)?;
         let groups = groups(self.finding);
         for group in groups.iter().take(GROUPS_MAX) {
             self.passes_after(group, &changed)?;
         }
-        let untouched = self.untouched.get_or_init(|| self.run_suite(&[])).clone()?;
-        let touched = self.run_suite(&changed)?;
-        let suspects = differences(&untouched, &touched, self.target());
-        let broken = if suspects.is_empty() {
-            suspects
-        } else {
-            let again =
-                differences(&self.run_suite(&[])?, &self.run_suite(&changed)?, self.target());
-            suspects.into_iter().filter(|test| again.contains(test)).collect()
-        };
+        let (touched, differing) = self.differing(&changed).map_err(Against::NotTried)?;
         let (repaired, broken): (Vec<TestId>, Vec<TestId>) =
-            broken.into_iter().partition(|test| is_pass(&touched, test));
-        match broken.first() {
-            None => {
-                let (n_groups, n_tests) = (groups.len().min(GROUPS_MAX), touched.len());
-                Ok(Checked { n_groups, n_tests, repaired })
+            differing.into_iter().partition(|test| is_pass(&touched, test));
+        let why = match broken.as_slice() {
+            [] => {
+                let n_compared = touched.keys().filter(|test| !self.random.contains(*test));
+                let (n_groups, n_tests) = (groups.len().min(GROUPS_MAX), n_compared.count());
+                return Ok(Checked { n_groups, n_tests, repaired });
             }
-            Some(test) if broken.len() == 1 => Err(format!("`{test}` then fails")),
-            Some(test) => Err(format!("`{test}` and {} others then fail", broken.len() - 1)),
+            [test] => format!("`{test}` then fails"),
+            [test, others @ ..] => format!("`{test}` and {} others then fail", others.len()),
+        };
+        Err(Against::Seen(why))
+    }
+
+    /// How all tests end with a change, and which of them end otherwise because of it.
+    fn differing(&self, changed: &[Changed]) -> Result<(Outcomes, BTreeSet<TestId>), String> {
+        let mut touched: Vec<Outcomes> = Vec::new();
+        let mut suspects = BTreeSet::new();
+        for n in 1..=SUITE_RUNS {
+            touched.push(self.run_suite(changed)?);
+            if self.untouched.borrow().len() < n {
+                let untouched = self.run_suite(&[])?;
+                self.untouched.borrow_mut().push(untouched);
+            }
+            suspects = differences(&self.untouched.borrow(), &touched);
+            suspects.retain(|test| test != self.target() && !self.random.contains(test));
+            if suspects.is_empty() {
+                break;
+            }
         }
+        Ok((touched.swap_remove(0), suspects))
     }
 
     fn target(&self) -> &TestId {
@@ -298,19 +368,19 @@ impl Trial<'_> {
     }
 
     /// Fails, with a reason, if the target does not pass after these tests.
-    fn passes_after(&self, group: &[TestIndex], changed: &[Changed]) -> Result<(), String> {
+    fn passes_after(&self, group: &[TestIndex], changed: &[Changed]) -> Result<(), Against> {
         let tests = group.iter().chain([&self.finding.test]);
         let ids: Vec<&TestId> = tests.clone().map(|test| self.suite.id(*test)).collect();
         let took = tests.map(|test| self.suite.duration(*test)).sum();
-        let outcomes = self.with(changed).run(&ids, took)?;
+        let outcomes = self.with(changed).run(&ids, took).map_err(Against::NotTried)?;
         if is_pass(&outcomes, self.target()) {
             return Ok(());
         }
         let names: Vec<&str> = ids[..ids.len() - 1].iter().map(|id| id.as_str()).collect();
-        Err(match names.as_slice() {
+        Err(Against::Seen(match names.as_slice() {
             [] => "the test fails alone with it".to_owned(),
             names => format!("the test still fails after {}", names.join(", ")),
-        })
+        }))
     }
 
     fn run_suite(&self, changed: &[Changed]) -> Result<Outcomes, String> {
@@ -362,8 +432,38 @@ fn is_pass(outcomes: &Outcomes, test: &TestId) -> bool {
     outcomes.get(test).and_then(|kind| kind.evidence()) == Some(Evidence::Pass)
 }
 
-/// Tests that end otherwise, but for the one that is meant to.
-fn differences(before: &Outcomes, after: &Outcomes, target: &TestId) -> BTreeSet<TestId> {
-    let tests = before.keys().chain(after.keys()).filter(|test| *test != target);
-    tests.filter(|test| before.get(*test) != after.get(*test)).cloned().collect()
+/// Tests that end in one way each time before, and in another each time after. What does not end in
+/// one way is random, and nobody's fault.
+fn differences(before: &[Outcomes], after: &[Outcomes]) -> BTreeSet<TestId> {
+    let one = |all: &[Outcomes], test: &TestId| {
+        let mut ways: Vec<Option<OutcomeKind>> =
+            all.iter().map(|outcomes| outcomes.get(test).copied()).collect();
+        ways.dedup();
+        if let [way] = ways[..] { Some(way) } else { None }
+    };
+    let differs = |test: &&TestId| match (one(before, test), one(after, test)) {
+        (Some(before), Some(after)) => before != after,
+        _ => false,
+    };
+    let tests: BTreeSet<&TestId> = before.iter().chain(after).flat_map(BTreeMap::keys).collect();
+    tests.into_iter().filter(differs).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_fails_at_random_is_nobodys_fault() {
+        let id = |name: &str| name.parse::<TestId>().unwrap();
+        let outcomes = |broken, random| {
+            let kind = |fails| if fails { OutcomeKind::Failed } else { OutcomeKind::Passed };
+            BTreeMap::from([(id("broken"), kind(broken)), (id("random"), kind(random))])
+        };
+        let once = differences(&[outcomes(false, false)], &[outcomes(true, true)]);
+        assert_eq!(once, BTreeSet::from([id("broken"), id("random")]));
+        let before = [outcomes(false, false), outcomes(false, true)];
+        let after = [outcomes(true, true), outcomes(true, true)];
+        assert_eq!(differences(&before, &after), BTreeSet::from([id("broken")]));
+    }
 }

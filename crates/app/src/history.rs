@@ -3,13 +3,15 @@
 //! Reads what [`crate::study`] and [`crate::single`] have recorded, and makes none of it up: a
 //! history that is not there is not made by being asked for.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
 
-use unflake_model::{Experiment, Observation, RunId, Suite, TestId};
-use unflake_report::{Study, saved};
+use unflake_model::{Experiment, Observation, RunId, Suite, TestId, Verdict};
+use unflake_report::shake::{self, Shaking};
+use unflake_report::{KnownFactor, Study, saved};
 use unflake_store::{CampaignId, CampaignSummary, Failure, Store, StoreError, TestRecord};
 
 use crate::single::Known;
@@ -17,6 +19,9 @@ use crate::terms::Settings;
 
 /// Names suggested for one that is not known.
 const SIMILAR_MAX: usize = 5;
+
+/// Campaigns among which those are looked for that shook a test.
+const SHAKEN_MAX: usize = 200;
 
 /// Why the history does not answer.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +46,12 @@ pub enum HistoryError {
     /// It was a single run, and came to no verdicts.
     #[error("campaign `{campaign}` only ran the tests once")]
     NoFindings {
+        /// The campaign.
+        campaign: String,
+    },
+    /// It shook a test, and found circumstances.
+    #[error("campaign `{campaign}` shook a test")]
+    Shaken {
         /// The campaign.
         campaign: String,
     },
@@ -82,6 +93,7 @@ impl HistoryError {
             Self::NoFindings { campaign } => {
                 format!("`unflake replay {campaign}/0` runs them again in the same order")
             }
+            Self::Shaken { campaign } => format!("`unflake history --campaign {campaign}`"),
             Self::NotEnded { command, .. } => format!("`{command}` goes on with it"),
             Self::UnknownTest { similar, .. } if !similar.is_empty() => {
                 let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
@@ -139,6 +151,24 @@ pub struct Past {
     pub records: Vec<(String, TestRecord)>,
     /// What its failures said, newest first, each with the name of its run.
     pub failures: Vec<(RunName, Failure)>,
+    /// What was found to change how it ends when it was shaken last.
+    pub factors: Vec<KnownFactor>,
+}
+
+/// A campaign that shook a test.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaken {
+    campaign: String,
+    code: Option<String>,
+    shaking: Shaking,
+}
+
+impl Shaken {
+    /// What it found, for whoever has this code now, if that is known.
+    pub(crate) fn factors(&self, code: Option<&str>) -> Vec<KnownFactor> {
+        let is_older = code.is_some() && self.code.as_deref() != code;
+        KnownFactor::all(&self.shaking, &self.campaign, is_older)
+    }
 }
 
 /// A run on record.
@@ -187,9 +217,38 @@ impl History {
         if findings.is_empty() {
             return Err(HistoryError::NoFindings { campaign });
         }
+        if shake::saved::read(&findings).is_some() {
+            return Err(HistoryError::Shaken { campaign });
+        }
         let suite = Rc::new(self.store.suite(id)?);
         saved::read(&findings, suite)
             .map_err(|source| HistoryError::Unreadable { campaign, source })
+    }
+
+    /// What shaking a test has shown in a campaign, as it was shown then; `None` if it was another
+    /// kind of campaign.
+    pub fn shaking(&self, selector: &str) -> Result<Option<Shaking>, HistoryError> {
+        let findings = self.store.findings(self.store.campaign(selector)?)?;
+        Ok(findings.and_then(|findings| shake::saved::read(&findings)))
+    }
+
+    /// For each test that was shaken in a campaign of this root, or of any, the newest of these.
+    pub(crate) fn shaken(
+        &self,
+        root: Option<&str>,
+    ) -> Result<BTreeMap<TestId, Shaken>, HistoryError> {
+        let mut all = BTreeMap::new();
+        for campaign in self.store.campaigns(SHAKEN_MAX)? {
+            let is_here = root.is_none_or(|root| root == campaign.root);
+            if !is_here || !question(&campaign).starts_with("shake ") {
+                continue;
+            }
+            let Some(shaking) = self.shaking(&campaign.id.to_string())? else { continue };
+            let code = Settings::parse(&campaign.settings).map(|settings| settings.terms.code);
+            let shaken = Shaken { campaign: campaign.short_id, code, shaking };
+            all.entry(shaken.shaking.test.clone()).or_insert(shaken);
+        }
+        Ok(all)
     }
 
     /// How a test fared in each campaign, and at most so many of its failures.
@@ -210,11 +269,13 @@ impl History {
             let campaign = self.name(failure.campaign)?;
             failures.push((RunName { campaign, run: failure.run }, failure));
         }
-        Ok(Past { records: named, failures })
+        let shaken = self.shaken(None)?;
+        let factors = shaken.get(test).map(|it| it.factors(None)).unwrap_or_default();
+        Ok(Past { records: named, failures, factors })
     }
 
-    /// What is known about tests from the last campaigns but this one: counts and last verdict, and
-    /// the groups of polluters that were found with it.
+    /// What is known about tests from the last campaigns but this one: counts and last verdict that
+    /// says something, and the groups of polluters that were found with it.
     pub(crate) fn known(
         &self,
         tests: &[TestId],
@@ -229,10 +290,20 @@ impl History {
             for record in records.iter().filter(|record| Some(record.campaign) != but) {
                 known.tally.attempts += record.plain.attempts;
                 known.tally.failures += record.plain.failures;
-                if let (None, Some(verdict)) = (&known.verdict, record.verdict) {
+                let says_little = |verdict: Verdict| {
+                    matches!(verdict, Verdict::NotFlaky | Verdict::InsufficientEvidence)
+                };
+                let is_vague = known.verdict.as_ref().is_none_or(|(it, _)| says_little(*it));
+                let is_first = known.verdict.is_none();
+                let verdict = record.verdict.filter(|it| is_first || is_vague && !says_little(*it));
+                if let Some(verdict) = verdict {
                     known.verdict = Some((verdict, self.name(record.campaign)?));
                     known.polluters = self.polluters(record.campaign, test);
                 }
+            }
+            // It passed every time where that was said, and elsewhere it did not.
+            if 0 < known.tally.failures {
+                known.verdict = known.verdict.filter(|(it, _)| *it != Verdict::NotFlaky);
             }
             all.push(known);
         }

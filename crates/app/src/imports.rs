@@ -19,7 +19,7 @@ use unflake_model::{
     CleanersOf, Dependencies, Environment, Evidence, Experiment, Finding, Group, Order,
     OutcomeKind, Repetition, RunId, Suite, TestIndex, Verdict,
 };
-use unflake_report::{Confirmation, Exhibit, State};
+use unflake_report::{Cold, Confirmation, Exhibit, State};
 
 use crate::cold::{self, PlainRunner};
 use crate::world::EngineWorld;
@@ -63,8 +63,7 @@ impl<'a> Imports<'a> {
     pub(crate) fn tell_anew(&mut self, exhibit: &mut Exhibit) {
         let finding = &exhibit.finding;
         let fails_alone = matches!(finding.verdict, Verdict::OdBrittle | Verdict::AlwaysFailing);
-        let is_shown = exhibit.cold_confirmed.is_some_and(Confirmation::is_complete);
-        if !fails_alone || is_shown || self.n_tried == TRIED_MAX {
+        if !fails_alone || exhibit.cold.is_shown() || self.n_tried == TRIED_MAX {
             return;
         }
         self.n_tried += 1;
@@ -78,16 +77,22 @@ impl<'a> Imports<'a> {
             dependencies: self.dependencies(&guilty, finding),
             ..finding.clone()
         };
-        if finding.dependencies.polluters.is_empty() {
+        let (cold, reproduce): (Cold, Vec<String>) = if finding.dependencies.polluters.is_empty() {
             let id = self.suite.id(finding.test);
-            exhibit.cold_confirmed =
-                cold::count_shown(|| self.fails_among(finding.test, first)).ok();
-            exhibit.reproduce = self.runner.command_among(id, first).into_iter().collect();
+            let shown = cold::count_shown(|| self.fails_among(finding.test, first));
+            let command = self.runner.command_among(id, first);
+            (shown.map(Some).into(), command.into_iter().collect())
         } else {
-            exhibit.cold_confirmed =
-                cold::confirm(self.suite, &finding, self.runner).ok().flatten();
-            exhibit.reproduce = cold::commands(self.suite, &finding, self.runner);
+            let said = cold::confirm(self.suite, &finding, self.runner);
+            (said.into(), cold::commands(self.suite, &finding, self.runner))
+        };
+        // A test that the plain runner hashes otherwise each time fails by chance, whatever files
+        // are collected: they are to blame only if it fails each time with them, and never without.
+        let alone = cold::count_shown(|| Ok(!self.fails_among(finding.test, &[])?));
+        if !cold.is_shown() || !alone.is_ok_and(Confirmation::is_complete) {
+            return;
         }
+        (exhibit.cold, exhibit.reproduce) = (cold, reproduce);
         exhibit.state = guilty.concat().into_iter().map(state).collect();
         exhibit.finding = finding;
     }

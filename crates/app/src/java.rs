@@ -9,19 +9,15 @@ use std::time::Duration;
 
 use unflake_engine::{Interrupt, Launch, Limits, PlainEnding, PlainRun};
 use unflake_junit::{NonDex, Plain, Prepared, Project, Tracing};
-use unflake_model::{Environment, OutcomeKind, TestId};
+use unflake_model::{Environment, Factors, OutcomeKind, TestId};
 use unflake_report::junit_xml::{CiReport, NoReport};
 
-use crate::adapter::{Adapter, Around, Call};
+use crate::adapter::{Adapter, Around, Call, Variety};
 use crate::causes::with_causes;
 use crate::cold::{PlainRunner, named};
 
 /// What Maven is granted anyway: it builds first.
 const GRANTED: Duration = Duration::from_mins(2);
-
-/// Runs under perturbed choices. One finds a test that relies on the order of two things with
-/// probability one half, and of more things with more.
-const N_PERTURBED: u64 = 5;
 
 /// A module whose tests are known.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +51,10 @@ impl Adapter for JavaModule<'_> {
         self.tracing.is_some()
     }
 
-    fn n_perturbed(&self) -> u64 {
-        if self.nondex.is_some() { N_PERTURBED } else { 0 }
+    fn variety(&self) -> Variety {
+        let is_open = self.nondex.is_some();
+        let choices = if is_open { Factors::OPEN_CHOICES } else { Factors::NONE };
+        Variety { choices, ..Variety::NONE }
     }
 
     fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
@@ -73,9 +71,9 @@ impl Adapter for JavaModule<'_> {
             folder: self.prepared.module.folder.clone(),
             program: self.project.jdk.home.clone().into(),
             manner: format!(
-                "maven, module {}, {} perturbed",
+                "maven, module {}, choices {}",
                 self.prepared.module.name,
-                self.n_perturbed()
+                self.variety().choices
             ),
             options: Vec::new(),
             paths: Vec::new(),

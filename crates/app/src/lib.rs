@@ -4,6 +4,7 @@
 //! in tests. What was answered in an earlier, interrupted campaign is recalled, not run again.
 
 pub mod adapter;
+pub mod address;
 mod ahead;
 mod analysis;
 mod baseline;
@@ -21,7 +22,9 @@ mod imports;
 pub mod java;
 pub mod java_doctor;
 pub mod learn;
+mod lent;
 pub mod logbook;
+pub mod masked;
 mod pass;
 pub mod place;
 mod plain;

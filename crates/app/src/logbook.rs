@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use unflake_model::random::mix;
 use unflake_model::{
-    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Spent, Suite, Tally, TestIndex,
+    Environment, Evidence, Experiment, Finding, Order, OutcomeKind, Repetition, RunId, Spent,
+    Suite, Tally, TestId, TestIndex, Verdict,
 };
 use unflake_report::{FailedAttempt, Record, Seen};
 
@@ -25,6 +27,18 @@ pub trait Progress {
 
     /// A run is over, and this is how it stands.
     fn ran(&mut self, standing: Standing);
+
+    /// Something is known about a test before everything is. The report has the last word.
+    fn news(&mut self, _test: &TestId, _news: News) {}
+}
+
+/// What is known about a test before everything is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// It passed and failed, or did what tests of this kind do.
+    Suspected(Option<Verdict>),
+    /// It was looked into, and this is what it is.
+    Found(Verdict),
 }
 
 /// How a campaign stands.
@@ -34,12 +48,16 @@ pub struct Standing {
     pub spent: Spent,
     /// Runs that are evidence: made now, or recalled.
     pub n_runs: u64,
-    /// Tests seen to pass and to fail.
-    pub n_flaky: usize,
+    /// Tests that were told of, as suspects or as more.
+    pub n_suspected: usize,
+    /// Those of them that were looked into.
+    pub n_found: usize,
     /// Different whole orders among the runs.
     pub n_orders: u64,
     /// Those of them that were recalled.
     pub n_orders_recalled: u64,
+    /// What those that were not recalled took.
+    pub order_time: Duration,
 }
 
 /// Records runs and counts what each test did in them.
@@ -53,8 +71,11 @@ pub(crate) struct Logbook<'p> {
     original: Option<(RunId, Vec<OutcomeKind>)>,
     /// Where a test ended otherwise than in the original order for the first time.
     otherwise: BTreeMap<TestIndex, (RunId, OutcomeKind, Rc<Order>)>,
-    /// Whether each test that is seen to pass and to fail is told of at once, and their names.
+    /// Whether each suspect and each finding is told of at once, and the names of tests.
     pub(crate) tells: Option<Rc<Suite>>,
+    told: BTreeMap<TestIndex, News>,
+    /// Where a test failed when it was run again in the same process, and in no other way.
+    failed_again: BTreeMap<TestIndex, RunId>,
     progress: &'p mut dyn Progress,
 }
 
@@ -70,7 +91,57 @@ impl<'p> Logbook<'p> {
             original: None,
             otherwise: BTreeMap::new(),
             tells: None,
+            told: BTreeMap::new(),
+            failed_again: BTreeMap::new(),
             progress,
+        }
+    }
+
+    /// Tells of a test, once as a suspect and once for each thing that it is found to be.
+    fn tell(&mut self, test: TestIndex, news: News) {
+        let before = self.told.get(&test).copied();
+        let is_news = match news {
+            News::Suspected(_) => before.is_none(),
+            News::Found(_) => before != Some(news),
+        };
+        let Some(suite) = self.tells.clone().filter(|_| is_news) else { return };
+        let was_found = matches!(before, Some(News::Found(_)));
+        self.standing.n_suspected += usize::from(before.is_none());
+        self.standing.n_found += usize::from(matches!(news, News::Found(_)) && !was_found);
+        self.told.insert(test, news);
+        self.progress.news(suite.id(test), news);
+    }
+
+    /// The run that shows how a test fails when it is run again, for findings that are about that.
+    pub(crate) fn failed_again(&self, finding: &Finding) -> Option<RunId> {
+        let is_about_that = finding.verdict == Verdict::Nio;
+        self.failed_again.get(&finding.test).copied().filter(|_| is_about_that)
+    }
+
+    /// Suspects tests that did in this run what those do that are not idempotent, or rely on open
+    /// choices.
+    fn suspect_by_kind(&mut self, run: RunId, experiment: &Experiment, answer: &Answer) {
+        let attempts = &answer.observation.attempts;
+        if experiment.repetition == Repetition::Twice {
+            for pair in attempts.chunks_exact(2) {
+                let ends = [pair[0].outcome.evidence(), pair[1].outcome.evidence()];
+                if ends == [Some(Evidence::Pass), Some(Evidence::Fail)] {
+                    // The last one is made alone, so it is the shortest to run again.
+                    self.failed_again.insert(pair[0].test, run);
+                    self.tell(pair[0].test, News::Suspected(Some(Verdict::Nio)));
+                }
+            }
+        }
+        let Environment::Perturbed { factors, seed } = experiment.environment else { return };
+        if (Environment::Perturbed { factors, seed }) != Environment::open_choices(seed) {
+            return;
+        }
+        for attempt in attempts {
+            let tally = self.records[attempt.test.get()].tally;
+            let is_other = 0 < tally.attempts && tally.failures == 0;
+            if is_other && attempt.outcome.evidence() == Some(Evidence::Fail) {
+                self.tell(attempt.test, News::Suspected(Some(Verdict::Id)));
+            }
         }
     }
 
@@ -125,8 +196,9 @@ impl<'p> Logbook<'p> {
 
     fn count(&mut self, run: RunId, experiment: &Experiment, answer: &Answer, source: Source) {
         self.standing.n_runs += 1;
-        let is_plain = experiment.environment == Environment::Plain;
-        if experiment.repetition != Repetition::Once || !is_plain {
+        self.suspect_by_kind(run, experiment, answer);
+        let is_usual = !experiment.environment.is_perturbed();
+        if experiment.repetition != Repetition::Once || !is_usual {
             return;
         }
         self.compare(run, experiment, answer);
@@ -135,6 +207,9 @@ impl<'p> Logbook<'p> {
         let is_new = tests.len() == self.records.len() && self.orders.insert(hash);
         self.standing.n_orders += u64::from(is_new);
         self.standing.n_orders_recalled += u64::from(is_new && source != Source::Run);
+        if is_new && source == Source::Run {
+            self.standing.order_time += answer.observation.duration;
+        }
         for attempt in &answer.observation.attempts {
             let record = &mut self.records[attempt.test.get()];
             let was_flaky = record.tally.is_mixed();
@@ -142,10 +217,8 @@ impl<'p> Logbook<'p> {
                 record.tally.add(evidence);
             }
             record.skipped += u64::from(attempt.outcome.kind() == OutcomeKind::Skipped);
-            let is_new = !was_flaky && record.tally.is_mixed();
-            self.standing.n_flaky += usize::from(is_new);
-            if let Some(suite) = self.tells.as_ref().filter(|_| is_new) {
-                self.progress.note(&format!("passes and fails: {}", suite.id(attempt.test)));
+            if !was_flaky && record.tally.is_mixed() {
+                self.tell(attempt.test, News::Suspected(None));
             }
         }
     }
@@ -171,5 +244,15 @@ impl Watcher for Logbook<'_> {
         self.keep_failures(number, answer);
         self.count(number, experiment, answer, source);
         self.progress.ran(self.standing);
+    }
+
+    fn found(&mut self, finding: &Finding) {
+        let is_flaky = !matches!(
+            finding.verdict,
+            Verdict::NotFlaky | Verdict::AlwaysFailing | Verdict::InsufficientEvidence
+        );
+        if is_flaky {
+            self.tell(finding.test, News::Found(finding.verdict));
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use unflake_engine::{PlainEnding, PlainRun};
-use unflake_model::{Environment, OutcomeKind, TestId};
+use unflake_model::{Environment, Factors, OutcomeKind, TestId};
 use unflake_pytest::{Changed, Invocation, Plain, PlainError, Project, own_env, quote};
 
 use crate::adapter::{Around, text};
@@ -127,7 +127,11 @@ impl PlainRunner for PythonRunner<'_> {
 impl<'a> PythonRunner<'a> {
     /// The same runner under other circumstances, as far as variables of the environment decide.
     fn under(&self, environment: Environment) -> Option<GivenRunner<'a>> {
-        let Environment::Perturbed { factors, seed } = environment else { return None };
+        let (factors, seed) = match environment {
+            Environment::Plain => return None,
+            Environment::Hashed { seed } => (Factors::HASH_SEED, seed),
+            Environment::Perturbed { factors, seed } => (factors, seed),
+        };
         let env = own_env(factors, seed).into_iter();
         let env: Vec<(String, String)> =
             env.map(|(name, value)| (text(&name), text(&value))).collect();

@@ -1,5 +1,8 @@
 //! Runs of an interrupted campaign, given back when the same experiment is asked for again.
 //!
+//! Runs of other campaigns that asked something else about the same code are lent (`lent.rs`):
+//! under numbers of their own, from [`Origin::LENT`] on.
+//!
 //! An analysis is a function of the answers it gets. Given the answers of an earlier campaign, it
 //! asks for the same experiments, and goes on from where it was cut off; nothing needs to know how
 //! far it had come. Runs are matched by what was run, not by number: with several workers the
@@ -8,6 +11,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use unflake_model::{Environment, Experiment, Observation, Repetition, RunId, Spent, TestIndex};
+
+use unflake_report::Origin;
 
 use crate::drive::Answer;
 
@@ -18,6 +23,7 @@ type Content = (Vec<TestIndex>, Environment, Repetition);
 pub struct Recall {
     waiting: BTreeMap<Content, VecDeque<(RunId, Answer)>>,
     cost: Spent,
+    n_lent_taken: u64,
 }
 
 impl Recall {
@@ -31,8 +37,22 @@ impl Recall {
     /// the answer under its new number.
     pub fn take(&mut self, experiment: &Experiment) -> Option<(RunId, Answer)> {
         let (number, answer) = self.waiting.get_mut(&content(experiment))?.pop_front()?;
+        self.n_lent_taken += u64::from(Origin::LENT <= number);
         let observation = Observation { run: experiment.run, ..answer.observation };
         Some((number, Answer { observation, ..answer }))
+    }
+
+    /// Remembers what another does, behind all that is remembered here.
+    pub fn append(&mut self, other: Self) {
+        self.cost = self.cost.plus(other.cost);
+        for (content, answers) in other.waiting {
+            self.waiting.entry(content).or_default().extend(answers);
+        }
+    }
+
+    /// How many runs of other campaigns were given back.
+    pub fn n_lent_taken(&self) -> u64 {
+        self.n_lent_taken
     }
 
     /// What all remembered runs have cost.

@@ -14,11 +14,13 @@
 use std::collections::BTreeMap;
 
 use unflake_model::{Experiment, Observation, Repetition, RunId, TestIndex};
-use unflake_report::{Study, Warning, saved};
+use unflake_report::shake::{self, Shaking, Shook};
+use unflake_report::{Failure, Study, Warning, saved};
 use unflake_store::{Campaign, CampaignId, Claim, Conclusion, FailureText, Store, StoreError};
 
 use crate::causes::with_causes;
 use crate::drive::{Answer, FailedAttempt};
+use crate::masked;
 
 /// The record of one campaign.
 #[derive(Debug, Default)]
@@ -83,8 +85,9 @@ impl Recorder {
         let experiment = Experiment { run: number, ..experiment.clone() };
         let observation = Observation { run: number, ..observation.clone() };
         self.write(|store, campaign| {
+            let kept: Vec<FailedAttempt> = failures.iter().map(|failed| to_keep(failed)).collect();
             let texts: Vec<FailureText<'_>> =
-                failures.iter().filter_map(|failure| text(&experiment, failure)).collect();
+                kept.iter().filter_map(|failure| text(&experiment, failure)).collect();
             store.record(campaign, &experiment, &observation, &texts)
         });
         number
@@ -112,8 +115,17 @@ impl Recorder {
             .iter()
             .map(|exhibit| (exhibit.finding.test, exhibit.finding.verdict))
             .collect();
-        let findings = saved::write(study);
+        let findings = saved::write(&masked::study_to_keep(study));
         let ended = study.ended.slug();
+        let conclusion = Conclusion { ended, findings: &findings, verdicts: &verdicts };
+        self.write(|store, campaign| store.finish(campaign, &conclusion));
+    }
+
+    /// Writes down what shaking a test has shown.
+    pub(crate) fn finish_shaking(&mut self, test: TestIndex, shaking: &Shaking) {
+        let verdict = shaking.exhibits.iter().find_map(Shook::verdict);
+        let verdicts: Vec<_> = verdict.map(|verdict| (test, verdict)).into_iter().collect();
+        let (ended, findings) = (shaking.ended.slug(), shake::saved::write(shaking));
         let conclusion = Conclusion { ended, findings: &findings, verdicts: &verdicts };
         self.write(|store, campaign| store.finish(campaign, &conclusion));
     }
@@ -136,6 +148,13 @@ impl Recorder {
             self.open = None;
         }
     }
+}
+
+/// Without secrets, also where the user wants to see them.
+fn to_keep(failed: &FailedAttempt) -> FailedAttempt {
+    let Failure { message, text } = &failed.failure;
+    let failure = Failure { message: masked::to_keep(message), text: masked::to_keep(text) };
+    FailedAttempt { failure, ..*failed }
 }
 
 fn text<'f>(experiment: &Experiment, failed: &'f FailedAttempt) -> Option<FailureText<'f>> {
@@ -177,7 +196,7 @@ pub(crate) fn answers(
                 test: test_at(&experiment, failure.position)?,
                 attempt: failure.attempt,
                 outcome: failure.outcome,
-                failure: unflake_report::Failure { message: failure.message, text: failure.text },
+                failure: Failure { message: failure.message, text: failure.text },
             })
         });
         let failures = failures.collect();

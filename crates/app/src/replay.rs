@@ -128,7 +128,7 @@ impl PastRun {
     /// A Python project as it was for this run: perturbed ones hold fixed what Python decides.
     pub fn project(&self, project: Project) -> Project {
         match self.experiment.environment {
-            Environment::Plain => project,
+            Environment::Plain | Environment::Hashed { .. } => project,
             Environment::Perturbed { .. } => pinned(&project),
         }
     }

@@ -93,6 +93,7 @@ pub fn study_reruns(
         limits,
         collected: &collected,
         traced: None,
+        target: None,
     };
     let beginning = setting.begin(&mut world, &*runner, None);
     let beginning = beginning

@@ -102,6 +102,7 @@ pub fn shake(
         limits,
         collected: &collected,
         traced: None,
+        target: None,
     };
     let recorder = setting.record(&suite, &limits.isolation);
 
@@ -127,10 +128,8 @@ pub fn shake(
     let is_stopped = finish == Finish::Interrupted;
     let exhibits = bench.exhibits(&shaken, (!is_stopped).then_some(&mut world));
     let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
-    recorder.finish_run(ended.slug());
     warnings.extend(world.take_perturbed_not_run());
-    warnings.extend(recorder.take_trouble());
-    Ok(Shaking {
+    let mut shaking = Shaking {
         test: suite.id(test).clone(),
         fixed: shaken.fixed,
         exhibits,
@@ -142,7 +141,10 @@ pub fn shake(
         ended,
         confidence: request.budget.confidence(),
         origin,
-    })
+    };
+    recorder.finish_shaking(test, &shaking);
+    shaking.warnings.extend(recorder.take_trouble());
+    Ok(shaking)
 }
 
 /// What ended it early, if anything did: a warning, or if nothing is known by then, an error.

@@ -13,10 +13,10 @@ use unflake_model::{
     Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, Tally, TestId,
     TestIndex, Verdict,
 };
-use unflake_report::{Failure, Origin, Record, Warning};
+use unflake_report::{Failure, KnownFactor, Origin, Record, Warning};
 
 use crate::adapter::Adapter;
-use crate::begin::{Comparison, Keep, Setting};
+use crate::begin::{Comparison, Keep, Ready, Setting};
 use crate::drive::{Answer, Source, Watcher as _};
 use crate::history::History;
 use crate::logbook::{Logbook, Progress};
@@ -121,6 +121,8 @@ pub struct Known {
     pub verdict: Option<(Verdict, String)>,
     /// Groups of polluters found with that verdict that ran before it now.
     pub polluters: Vec<Vec<TestId>>,
+    /// What was found to change how it ends when it was shaken.
+    pub factors: Vec<KnownFactor>,
 }
 
 /// Runs the suite once.
@@ -148,6 +150,7 @@ pub fn single(
         limits,
         collected: &collected,
         traced: None,
+        target: None,
     };
     let recorder = setting.record(&suite, &limits.isolation);
 
@@ -260,6 +263,10 @@ fn look_up(
     let n_looked_up = failing.len().min(LOOKED_UP_MAX);
     let tests: Vec<TestId> = failing[..n_looked_up].iter().map(|it| it.test.clone()).collect();
     let known = history.known(&tests, CAMPAIGNS_MAX, this)?;
+    let shaken = history.shaken(Some(&keep.root.to_string_lossy()))?;
+    let is_shaken = tests.iter().any(|test| shaken.contains_key(test));
+    let ready = is_shaken.then(|| keep.ready());
+    let code = ready.as_ref().map(Ready::code);
     for (failing, mut known) in failing.iter_mut().zip(known) {
         let place = |id: &TestId| suite.find(id).and_then(|test| order.position(test));
         let own = place(&failing.test);
@@ -267,7 +274,9 @@ fn look_up(
             group.iter().all(|id| place(id).is_some_and(|there| Some(there) < own))
         };
         known.polluters.retain(ran_before);
+        known.factors = shaken.get(&failing.test).map(|it| it.factors(code)).unwrap_or_default();
         let is_new = known.tally.attempts == 0 && known.verdict.is_none();
+        let is_new = is_new && known.factors.is_empty();
         failing.known = (!is_new).then_some(known);
     }
     Ok(())

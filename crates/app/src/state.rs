@@ -18,6 +18,7 @@ use unflake_engine::{Change, Restore, Watching};
 use unflake_model::{Evidence, Finding, Group, TestIndex, Verdict};
 use unflake_report::State;
 
+use crate::masked::state;
 use crate::world::{Errand, Hatch, Stopped, Watched};
 
 /// How often the answer is tried.
@@ -71,16 +72,6 @@ pub(crate) fn shared_state(hatch: &Hatch, dependency: Dependency) -> Result<Vec<
         }
     }
     Ok(guilty.into_iter().map(|place| state(&suspects[place])).collect())
-}
-
-/// A change as it is reported.
-pub(crate) fn state(change: &Change) -> State {
-    State {
-        place: change.place.clone(),
-        kind: change.kind.clone(),
-        before: change.before.clone(),
-        after: change.after.clone(),
-    }
 }
 
 /// Runs of one group and the test behind it.

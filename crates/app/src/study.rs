@@ -8,9 +8,10 @@ use unflake_calls::Set;
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::{Exposure, Terms};
+use unflake_detect::why::Known;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError, StartErrorKind};
-use unflake_model::{Budget, RootCause, Suite, TestId, TestIndex};
-use unflake_report::{Ended, Exhibit, NotCollected, Origin, Study, Warning};
+use unflake_model::{Budget, Confidence, RootCause, Spent, Suite, TestId, TestIndex, Verdict};
+use unflake_report::{Cold, Ended, Exhibit, NotCollected, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
 use crate::adapter::{Adapter, Around};
@@ -20,8 +21,9 @@ use crate::baseline::refused;
 use crate::begin::{Beginning, Comparison, Keep, Ready, Setting, Unfinished};
 use crate::causes::with_causes;
 use crate::cold::{self, PlainRunner};
+use crate::dirty;
 use crate::drive::Finish;
-use crate::history::similar;
+use crate::history::{History, similar};
 use crate::logbook::{Logbook, Progress};
 use crate::recall::Recall;
 use crate::record::Recorder;
@@ -29,6 +31,9 @@ use crate::trace::{Traced, trace_in};
 use crate::tried::Trial;
 use crate::until::Until;
 use crate::world::{EngineWorld, Stopped, WorldError};
+
+/// All tests are watched once where that takes less than this part of the time there is.
+const WATCHING_SHARE: u32 = 8;
 
 /// What is to be found out.
 #[derive(Clone, Debug)]
@@ -70,6 +75,9 @@ pub enum StudyError {
     /// The tests could not be collected.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// No test of it can be run with what there is.
+    #[error("{0}")]
+    Unsupported(String),
     /// The engine broke down.
     #[error(transparent)]
     World(#[from] WorldError),
@@ -150,12 +158,29 @@ struct Place<'a> {
     until: &'a Until,
 }
 
+impl Place<'_> {
+    /// Tests that leave something behind, if that is worth looking for.
+    fn dirty(
+        &self,
+        request: &Request,
+        suite: &Suite,
+        world: &mut EngineWorld,
+        progress: &mut dyn Progress,
+    ) -> Vec<TestIndex> {
+        if !request.is_worth_watching(suite) || !self.project.is_watchable() {
+            return Vec::new();
+        }
+        dirty::who_leaves_something(suite, world, &self.until.interrupt, progress)
+    }
+}
+
 fn study_in(
-    &Place { project, limits, until }: &Place<'_>,
+    place: &Place<'_>,
     request: &Request,
     comparison: Comparison,
     progress: &mut dyn Progress,
 ) -> Result<Looked, StudyError> {
+    let &Place { project, limits, until } = place;
     progress.stage("collecting tests");
     let (begun, interrupt) = (now(), &until.interrupt);
     let mut ready = None;
@@ -163,69 +188,119 @@ fn study_in(
         project.expect_plain_runs(cold::TRIES);
         ready = request.keep.as_ref().map(Keep::ready);
     })?;
+    let code = ready.as_ref().map(|ready: &Ready| ready.code().to_owned());
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let mut warnings = collection_warnings(&engine);
+    warnings.extend(not_repeated(engine.collected()));
     let collected = engine.collected().clone();
-    let start_time = begun.elapsed();
-    let test_timeout = limits.test_timeout;
-    let runner =
-        project.plain(Around { collected: &collected, interrupt, start_time, test_timeout });
-    let runner = &*runner;
+    let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
+    let around = Around { collected: &collected, interrupt, start_time, test_timeout };
+    let runner = &*project.plain(around);
     let mut world = EngineWorld::new(engine, limits.jobs);
 
-    let traced = match request.question {
-        Question::Reruns(_) => trace_if_possible(project, &mut world, progress)?,
-        _ => None,
-    };
+    let is_traced = matches!(request.question, Question::Reruns(_));
+    let traced = is_traced.then(|| trace_if_possible(project, &mut world, progress)).transpose()?;
+    let traced = traced.flatten();
     let mut setting = request.setting(project, limits, &collected);
     (setting.comparison, setting.traced) = (comparison, traced.as_ref());
+    setting.target = target;
     let beginning = begin(&setting, &mut world, (runner, ready), progress)?;
     warnings.extend(beginning.warnings);
-    let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
+    let Beginning { suite, mut recall, recorder, first, n_recalled, lent, .. } = beginning;
+    let known = Known { leads: beginning.leads, flaked_in: beginning.flaked_in };
+    let dirty = place.dirty(request, &suite, &mut world, progress);
     // What was paid for earlier is not paid for again.
     let budget = request.budget.raised_by(recall.cost());
 
     progress.stage("looking for flaky tests");
     let mut logbook = Logbook::new(&suite, recorder, progress);
-    logbook.tells = traced.is_some().then(|| Rc::clone(&suite));
+    logbook.tells = target.is_none().then(|| Rc::clone(&suite));
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    let n_perturbed = project.n_perturbed();
-    let exposed = traced.map(|it| exposed(&it)).unwrap_or_default();
-    let analysis =
-        Analysis { request, budget, comparison, suite: &suite, target, n_perturbed, exposed };
+    let analysis = Analysis {
+        request,
+        budget,
+        comparison,
+        suite: &suite,
+        target,
+        variety: project.variety(),
+        dirty,
+        exposed: traced.map(|it| exposed(&it)).unwrap_or_default(),
+        known,
+    };
     let name = logbook.recorder.name();
-    let mut origin = Origin::new(&collected.runner, request.seed, &request.command, name);
-    origin.hash_seed = project.call().hash_seed;
+    let origin = Origin::new(&collected.runner, request.seed, &request.command, name);
+    let origin = Origin { hash_seed: project.call().hash_seed, lent, ..origin };
     let inquest = Inquest { analysis, runner, until, collected: &collected, origin: &origin };
-    let (found, exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
+    let (found, mut exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
+    remember_factors(&mut exhibits, &suite, request.keep.as_ref(), code.as_deref());
     warnings.extend(in_the_way);
     let Logbook { records, standing, mut recorder, .. } = logbook;
     let is_quick = comparison == Comparison::IfDenied;
     let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
-    warnings.extend(is_quick.then(|| refused(&world)).into_iter().flatten());
-    warnings.extend(recorder.take_trouble());
+    let refused = is_quick.then(|| refused(&world)).into_iter().flatten();
+    warnings.extend(refused.chain(recorder.take_trouble()));
     let mut study = Study {
-        exhibits,
-        causes: found.causes,
-        changes: found.changes,
-        set_up_failing: found.set_up_failing,
         warnings,
         spent: standing.spent,
-        n_recalled,
+        n_recalled: n_recalled + recall.n_lent_taken(),
         wall_time: begun.elapsed(),
-        n_orders: found.n_orders,
-        flake_rate_detectable: found.flake_rate_detectable,
         confidence: request.budget.confidence(),
-        ended: found.ended,
-        origin,
         records,
-        suite,
+        ..concluded(found, exhibits, suite, origin)
     };
     recorder.finish(&study);
     study.warnings.extend(recorder.take_trouble());
     Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
+}
+
+/// What was found, without what it cost.
+fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Origin) -> Study {
+    Study {
+        exhibits,
+        causes: found.causes,
+        changes: found.changes,
+        set_up_failing: found.set_up_failing,
+        warnings: Vec::new(),
+        spent: Spent::default(),
+        n_recalled: 0,
+        wall_time: Duration::ZERO,
+        n_orders: found.n_orders,
+        flake_rate_detectable: found.flake_rate_detectable,
+        n_seeds: found.n_seeds,
+        confidence: Confidence::USUAL,
+        ended: found.ended,
+        origin,
+        records: Vec::new(),
+        suite,
+    }
+}
+
+/// Tells with each finding what an earlier `shake` knows about the test. Where it is chance that
+/// seems to decide, a command that shows it every time is worth more than one that may not. What
+/// cannot be looked up is not known.
+fn remember_factors(
+    exhibits: &mut [Exhibit],
+    suite: &Suite,
+    keep: Option<&Keep>,
+    code: Option<&str>,
+) {
+    let shaken = keep.and_then(|keep| {
+        let history = History::open(&keep.file).ok()?;
+        history.shaken(Some(&keep.root.to_string_lossy())).ok()
+    });
+    let Some(shaken) = shaken else { return };
+    for exhibit in exhibits {
+        let Some(shaken) = shaken.get(suite.id(exhibit.finding.test)) else { continue };
+        exhibit.factors = shaken.factors(code);
+        let verdict = exhibit.finding.verdict;
+        if verdict.is_non_deterministic() || matches!(verdict, Verdict::NotFlaky | Verdict::Ud) {
+            let failing = exhibit.factors.iter().filter(|known| known.makes_it_fail);
+            let surely: Vec<String> = failing.filter_map(|known| known.command.clone()).collect();
+            exhibit.reproduce.splice(0..0, surely);
+        }
+    }
 }
 
 /// An analysis, and with what its findings are put to the test.
@@ -258,16 +333,47 @@ impl Inquest<'_> {
             let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
             let perturbed = world.take_perturbed_not_run();
             let ended = how_it_ended(finish, found.ended, until);
-            let found = Found { ended, ..on_record(found, &logbook.recorder) };
+            let mut found = Found { ended, ..on_record(found, &logbook.recorder) };
+            for finding in &mut found.findings {
+                finding.failed_in = finding.failed_in.or(logbook.failed_again(finding));
+            }
             logbook.stage(
                 "trying what was found with the plain runner, and naming the state behind it",
             );
             let (seen, records) = (logbook.seen(suite), &logbook.records);
             let trial = Trial { suite, found: &found, records, seen, runner };
             let (exhibits, not_tried) = trial.exhibits(world, trying, collected, origin);
-            (found, exhibits, broken.into_iter().chain(perturbed).chain(not_tried).collect())
+            let (exhibits, not_shown) = without_not_shown(exhibits, suite, is_one);
+            let in_the_way = broken.into_iter().chain(perturbed).chain(not_tried).chain(not_shown);
+            (found, exhibits, in_the_way.collect())
         })
     }
+}
+
+/// A second attempt in one process is our own doing: what the plain runner does not show is no
+/// flakiness. Of a test that was asked about by name, something is said all the same.
+fn without_not_shown(
+    exhibits: Vec<Exhibit>,
+    suite: &Suite,
+    is_one: bool,
+) -> (Vec<Exhibit>, Option<Warning>) {
+    let is_shown = |exhibit: &Exhibit| {
+        exhibit.finding.verdict != Verdict::Nio
+            || exhibit.cold.said().is_some_and(|cold| 0 < cold.as_predicted)
+    };
+    let (mut shown, not_shown): (Vec<Exhibit>, Vec<Exhibit>) =
+        exhibits.into_iter().partition(is_shown);
+    let id = |exhibit: &Exhibit| suite.id(exhibit.finding.test).as_str().to_owned();
+    let tests: Vec<String> = not_shown.iter().map(id).collect();
+    if is_one {
+        shown.extend(not_shown.into_iter().map(|mut exhibit| {
+            exhibit.finding.verdict = Verdict::InsufficientEvidence;
+            exhibit.cold = Cold::NotAsked;
+            exhibit.reproduce.clear();
+            exhibit
+        }));
+    }
+    (shown, (!tests.is_empty()).then_some(Warning::TwiceNotShown { tests }))
 }
 
 /// Begins, and says so.
@@ -336,13 +442,24 @@ fn start_and(
     let started = Engine::start_and(project.launch(limits), interrupt, meanwhile);
     let engine = started.map_err(|error| match error.kind {
         StartErrorKind::Interrupted => StudyError::Interrupted,
-        _ => StudyError::Start(error),
+        // Said instead of what our agent has to say in a language that it does not know.
+        _ => {
+            project.unsupported(interrupt).map_or(StudyError::Start(error), StudyError::Unsupported)
+        }
     })?;
     let is_empty = engine.collected().tests.len() == engine.set_aside().len();
     if is_empty { Err(StudyError::NoTests) } else { Ok(engine) }
 }
 
 impl Request {
+    /// Whether a pass that is watched is worth its time: it takes that of one or two orders, and
+    /// there must be some left for orders that follow from it.
+    fn is_worth_watching(&self, suite: &Suite) -> bool {
+        let once: Duration = suite.tests().map(|test| suite.duration(test)).sum();
+        let is_affordable = self.wall_max.is_none_or(|max| once * WATCHING_SHARE < max);
+        matches!(self.question, Question::Suite) && is_affordable
+    }
+
     fn setting<'a>(
         &'a self,
         project: &'a dyn Adapter,
@@ -351,8 +468,8 @@ impl Request {
     ) -> Setting<'a> {
         let question = self.in_full();
         let (keep, comparison) = (self.keep.as_ref(), Comparison::First);
-        let (seed, traced) = (self.seed, None);
-        Setting { keep, comparison, question, seed, project, limits, collected, traced }
+        let (seed, traced, target) = (self.seed, None, None);
+        Setting { keep, comparison, question, seed, project, limits, collected, traced, target }
     }
 
     /// The question with everything that changes the answer.
@@ -372,6 +489,13 @@ impl Request {
 #[expect(clippy::disallowed_methods, reason = "how long it takes is shown, and bounds waiting")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// Tests that are not run a second time in one process.
+fn not_repeated(collected: &Collected) -> Option<Warning> {
+    let tests = collected.tests.iter().filter(|test| test.once).map(|test| test.id.clone());
+    let tests: Vec<String> = tests.collect();
+    (!tests.is_empty()).then_some(Warning::NotRepeated { tests })
 }
 
 pub(crate) fn collection_warnings(engine: &Engine) -> Vec<Warning> {

@@ -54,6 +54,14 @@ pub(crate) struct Settings {
     pub(crate) warnings: Vec<Warning>,
 }
 
+impl Terms {
+    /// Whether runs under these terms are evidence under those, for another question.
+    pub(crate) fn lends_to(&self, other: &Self) -> bool {
+        let asked_so = Self { question: other.question.clone(), ..self.clone() };
+        self.question != other.question && asked_so == *other
+    }
+}
+
 impl Settings {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()

@@ -8,10 +8,19 @@
 
 use std::collections::BTreeMap;
 
-use unflake_model::{ClassIndex, Evidence, Finding, Group, Suite, TestId, TestIndex, Verdict};
+use unflake_model::{
+    ClassIndex, Evidence, Finding, Group, Suite, Tally, TestId, TestIndex, Verdict,
+};
 use unflake_report::Confirmation;
 
 use crate::cold::{PlainRunner, TRIES, confirm};
+
+/// Plain runs of tests that fail at random: at least, at most, and at most where each is dear.
+const RANDOM_MIN: u32 = 5;
+/// See [`RANDOM_MIN`]: what fails in a twentieth of its runs is seen to in two cases of three.
+const RANDOM_MAX: u32 = 20;
+/// See [`RANDOM_MIN`].
+const RANDOM_DEAR_MAX: u32 = 5;
 
 /// What victims of one run have in common: whom they fail after, where they stand, and whether that
 /// is behind their polluters in the original order. A runner that can be told to run one of them
@@ -24,12 +33,55 @@ pub(crate) fn confirm_all(
     findings: &[Finding],
     runner: &dyn PlainRunner,
 ) -> Vec<Result<Option<Confirmation>, String>> {
-    let shared = if runner.is_dear() { shared(suite, findings, runner) } else { BTreeMap::new() };
+    let mut shared =
+        if runner.is_dear() { shared(suite, findings, runner) } else { BTreeMap::new() };
+    shared.extend(count_random(suite, findings, runner));
     let one = |finding: &Finding| match shared.get(&finding.test) {
         Some(confirmation) => Ok(Some(*confirmation)),
         None => confirm(suite, finding, runner),
     };
     findings.iter().map(one).collect()
+}
+
+/// How often tests that fail at random do so under the plain runner, all of them in the same runs:
+/// until each has passed and failed, at most [`RANDOM_MAX`] times.
+fn count_random(
+    suite: &Suite,
+    findings: &[Finding],
+    runner: &dyn PlainRunner,
+) -> BTreeMap<TestIndex, Confirmation> {
+    let is_random = |finding: &&Finding| {
+        finding.verdict.is_non_deterministic() && finding.dependencies.polluters.is_empty()
+    };
+    let tests: Vec<TestIndex> = findings.iter().filter(is_random).map(|it| it.test).collect();
+    if tests.is_empty() {
+        return BTreeMap::new();
+    }
+    let ids: Vec<&TestId> = tests.iter().map(|test| suite.id(*test)).collect();
+    let took = tests.iter().map(|test| suite.duration(*test)).sum();
+    let n_max = if runner.is_dear() { RANDOM_DEAR_MAX } else { RANDOM_MAX };
+    let mut tallies = vec![Tally::default(); tests.len()];
+    for number in 0..n_max {
+        let is_enough = tallies.iter().all(|tally| tally.is_mixed());
+        if RANDOM_MIN <= number && is_enough {
+            break;
+        }
+        // What stands in the way is told with what depends on the order, if anything does.
+        let Ok(ended) = runner.run(&ids, took) else { break };
+        for (tally, id) in tallies.iter_mut().zip(&ids) {
+            if let Some(evidence) = ended.get(*id).and_then(|kind| kind.evidence()) {
+                tally.add(evidence);
+            }
+        }
+    }
+    let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    let seen = tests.into_iter().zip(tallies).filter(|(_, tally)| 0 < tally.attempts);
+    let confirmation = |tally: Tally| Confirmation {
+        as_predicted: count(tally.failures),
+        tries: count(tally.attempts),
+        others: 0,
+    };
+    seen.map(|(test, tally)| (test, confirmation(tally))).collect()
 }
 
 /// Victims that failed in every run they shared.
@@ -87,7 +139,7 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    use unflake_model::{Dependencies, OutcomeKind, Spent, Tally};
+    use unflake_model::{Dependencies, OutcomeKind, Spent, Tried};
 
     use super::*;
 
@@ -148,6 +200,7 @@ mod tests {
             confirmed: true,
             confidence: None,
             tally: Tally::default(),
+            tried: Tried::default(),
             passed_in: None,
             failed_in: None,
             dependencies: Dependencies {

@@ -192,13 +192,17 @@ impl Witness for Notes {
 
     fn hear(&mut self, event: Event) {
         match event {
-            Event::Traced { functions, names, .. } => {
+            Event::Traced { functions, names, unseen, .. } => {
                 for name in names {
                     let number = self.number(name);
                     self.of_run.push(number);
                 }
                 let ours = |number: usize| self.of_run.get(number).copied().flatten();
-                self.called = functions.into_iter().filter_map(ours).collect();
+                self.called.extend(functions.into_iter().filter_map(ours));
+                for name in unseen {
+                    let number = self.number(name);
+                    self.called.extend(number);
+                }
             }
             Event::TestEnded { test, attempt, outcome, duration, failure, .. } => {
                 let functions = std::mem::take(&mut self.called);

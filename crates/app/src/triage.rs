@@ -289,7 +289,7 @@ impl Place<'_> {
                     Err(StudyError::Interrupted) => return Ok(()),
                     started => Bench::new(started?).try_seed(Environment::Plain, suite, open),
                 },
-                None if self.project.n_perturbed() == 0 => return Ok(()),
+                None if self.project.variety().choices.is_empty() => return Ok(()),
                 None => bench.try_seed(Environment::open_choices(seed), suite, open),
             };
             if let Err(Stopped) = tried {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use unflake_engine::Collected;
 use unflake_model::{Environment, Finding, Suite, TestIndex};
-use unflake_report::{Choice, Confirmation, Ended, Exhibit, Origin, Record, Seen, State, Warning};
+use unflake_report::{Choice, Cold, Ended, Exhibit, Origin, Record, Seen, State, Warning};
 
 use crate::ahead::{Naming, Trying};
 use crate::analysis::Found;
@@ -29,14 +29,13 @@ pub(crate) struct Trial<'a> {
 #[derive(Default)]
 struct Tried {
     /// What the plain runner says about each.
-    plain: Vec<Result<Option<Confirmation>, String>>,
+    plain: Vec<Cold>,
     /// The state behind each.
     states: Vec<Vec<State>>,
     /// The open choices behind those that depend on some.
     choices: BTreeMap<TestIndex, Vec<Choice>>,
     /// What the plain runner says about those that fail under other circumstances.
-    perturbed: BTreeMap<TestIndex, Confirmation>,
-    warnings: Vec<Warning>,
+    perturbed: BTreeMap<TestIndex, Cold>,
 }
 
 impl Trial<'_> {
@@ -59,10 +58,7 @@ impl Trial<'_> {
                 replay_if_denied(exhibit, origin);
             }
         }
-        let Tried { plain, mut warnings, .. } = tried;
-        let reasons = plain.into_iter().filter_map(Result::err);
-        warnings.extend(reasons.map(|reason| Warning::PlainNotRun { reason }));
-        warnings.dedup();
+        let warnings = not_asked(self.suite, &exhibits);
         (exhibits, warnings)
     }
 
@@ -92,7 +88,9 @@ impl Trial<'_> {
                 }
             });
             let states = self.name_states(world, naming);
-            Tried { plain: tried.join().unwrap_or_default(), states, ..Tried::default() }
+            let plain = tried.join().unwrap_or_default();
+            let plain = plain.into_iter().map(Cold::from).collect();
+            Tried { plain, states, ..Tried::default() }
         })
     }
 
@@ -142,8 +140,14 @@ impl Trial<'_> {
         }
         for (environment, tests) in together {
             match cold::confirm_perturbed(suite, &tests, environment, runner) {
-                Ok(confirmed) => tried.perturbed.extend(confirmed),
-                Err(reason) => tried.warnings.push(Warning::PlainNotRun { reason }),
+                Ok(confirmed) => {
+                    let said = confirmed.into_iter().map(|(test, it)| (test, Cold::Said(it)));
+                    tried.perturbed.extend(said);
+                }
+                Err(reason) => {
+                    let refused = |test| (test, Cold::Refused(reason.clone()));
+                    tried.perturbed.extend(tests.into_iter().map(refused));
+                }
             }
         }
     }
@@ -152,12 +156,16 @@ impl Trial<'_> {
         let &Self { suite, found, records, runner, .. } = self;
         let test = finding.test;
         let place = found.findings.iter().position(|it| it.test == test).unwrap_or_default();
-        let plain =
-            tried.plain.get(place).and_then(|answer| answer.as_ref().ok().copied().flatten());
+        let plain = tried.plain.get_mut(place).map(std::mem::take).unwrap_or_default();
+        let cold = match plain {
+            Cold::NotAsked => tried.perturbed.remove(&test).unwrap_or_default(),
+            plain => plain,
+        };
         let failures = &records[test.get()].failures;
         Exhibit {
             reproduce: cold::commands(suite, finding, runner),
-            cold_confirmed: plain.or(tried.perturbed.get(&test).copied()),
+            cold,
+            factors: Vec::new(),
             failure: failures.first().map(|attempt| attempt.failure.clone()),
             state: tried.states.get_mut(place).map(std::mem::take).unwrap_or_default(),
             choices: tried.choices.remove(&test).unwrap_or_default(),
@@ -167,12 +175,31 @@ impl Trial<'_> {
     }
 }
 
+/// Of which findings the plain runner could not be asked, for each reason once. Made of what is
+/// said with the findings in the end, so that it denies nothing that is shown there.
+fn not_asked(suite: &Suite, exhibits: &[Exhibit]) -> Vec<Warning> {
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for exhibit in exhibits {
+        if let Cold::Refused(reason) = &exhibit.cold {
+            let id = suite.id(exhibit.finding.test).to_string();
+            by_reason.entry(reason).or_default().push(id);
+        }
+    }
+    let warning = |(reason, tests): (&str, _)| {
+        let reason = reason.to_owned();
+        Warning::PlainNotRun { tests, reason }
+    };
+    by_reason.into_iter().map(warning).collect()
+}
+
 /// What fails under circumstances that cannot be given to the plain runner, such as the order of
 /// listings, is shown by running the run again.
 fn replay_if_denied(exhibit: &mut Exhibit, origin: &Origin) {
-    let is_shown = exhibit.cold_confirmed.is_some_and(|cold| 0 < cold.as_predicted);
+    let is_shown = exhibit.cold.said().is_some_and(|said| 0 < said.as_predicted);
     if exhibit.finding.fails_under.is_some() && !is_shown {
-        exhibit.cold_confirmed = None;
+        if exhibit.cold.said().is_some() {
+            exhibit.cold = Cold::NotAsked;
+        }
         let run = exhibit.finding.failed_in.map(|run| origin.run_name(run));
         exhibit.reproduce = run.map(|run| format!("unflake replay {run}")).into_iter().collect();
     }

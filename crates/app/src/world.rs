@@ -327,10 +327,16 @@ impl World for EngineWorld {
 
     fn submit(&mut self, experiment: &Experiment) {
         self.under_way.insert(experiment.run, Vec::new());
-        if let Environment::Perturbed { factors, .. } = experiment.environment {
-            self.perturbed.insert(experiment.run, Perturbed::default());
-            if !factors.is_empty() {
+        match experiment.environment {
+            Environment::Plain => (),
+            Environment::Hashed { .. } => {
                 self.changed.insert(experiment.run);
+            }
+            Environment::Perturbed { factors, .. } => {
+                self.perturbed.insert(experiment.run, Perturbed::default());
+                if !factors.is_empty() {
+                    self.changed.insert(experiment.run);
+                }
             }
         }
         // What the engine cannot do at all ends the analysis with what is known.
@@ -441,6 +447,7 @@ mod tests {
             virtual_env: None,
             path: std::env::var_os("PATH"),
             current_dir: folder.path().canonicalize().unwrap(),
+            own_program: None,
         };
         let project = Project { runner: Runner::Pytest, ..Project::find(around).unwrap() };
         let limits = Limits {

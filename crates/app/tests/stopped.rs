@@ -93,6 +93,7 @@ impl Little {
             virtual_env: None,
             path: std::env::var_os("PATH"),
             current_dir: folder.path().canonicalize().unwrap(),
+            own_program: None,
         };
         let project = Project { runner: Runner::Pytest, ..Project::find(around).unwrap() };
         Self { _folder: folder, project }

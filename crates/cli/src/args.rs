@@ -10,12 +10,14 @@ use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::learn::LearnArgs;
 use crate::commands::lint::LintArgs;
+use crate::commands::man::ManArgs;
 use crate::commands::rerun_study::RerunStudyArgs;
 use crate::commands::shake::ShakeArgs;
 use crate::commands::trace::TraceArgs;
 use crate::commands::triage::TriageArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
+use crate::screen::ScreenArgs;
 use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
 
 const ABOUT: &str = "Finds flaky tests, says of what kind they are and on what they depend";
@@ -78,6 +80,7 @@ Examples:
   unflake orders --orders mine.txt --classes 4,4,10,1
       which pairs the orders of a file cover, and what they cost
   unflake completions bash > ~/.local/share/bash-completion/completions/unflake
+  unflake man detect | man -l -
 
 Exit codes:
   0  done; nothing flaky was found
@@ -94,6 +97,9 @@ Exit codes:
 #[command(name = "unflake", version, about = ABOUT, long_about = LONG_ABOUT)]
 #[command(after_help = EXAMPLES, max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    pub screen: ScreenArgs,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -134,6 +140,8 @@ pub(crate) enum Command {
     Orders(OrdersArgs),
     /// Print a script that completes commands and options in your shell
     Completions(CompletionsArgs),
+    /// Print the manual of a command, for `man`
+    Man(ManArgs),
 }
 
 const SUITE_FILE_HELP: &str = "\

@@ -20,6 +20,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use unflake_model::Confidence;
 
 use crate::exit::Failure;
+use crate::screen::ColorArg;
 use crate::study_args::{DepthArg, IsolationArg, flake_rate, time_limit};
 use crate::suite_file::place;
 
@@ -32,8 +33,10 @@ pub(crate) struct Setting {
     pub(crate) command: Option<&'static str>,
     /// The name of the option, and the key in the file.
     pub(crate) key: &'static str,
-    /// What is taken otherwise, as it stands in a file.
+    /// What is taken otherwise, or an example, as it stands in a file.
     pub(crate) default: &'static str,
+    /// Whether that is an example only.
+    pub(crate) is_example: bool,
     /// Why one would change it.
     pub(crate) why: &'static str,
     kind: Kind,
@@ -45,6 +48,7 @@ pub(crate) struct Setting {
 enum Kind {
     Text,
     Number,
+    Switch,
     /// A path, seen from the folder of the file.
     Path,
     Texts,
@@ -57,17 +61,19 @@ impl Kind {
         match self {
             Self::Text | Self::Path => "a text in quotes",
             Self::Number => "a number",
+            Self::Switch => "true or false",
             Self::Texts | Self::Paths => "a list of texts",
         }
     }
 }
 
 /// All of them, in the order in which people ask for them.
-pub(crate) const SETTINGS: [Setting; 14] = [
+pub(crate) const SETTINGS: [Setting; 16] = [
     Setting {
         command: None,
         key: "python",
         default: "\".venv/bin/python\"",
+        is_example: true,
         why: "The Python of the project: a program or an environment. Without it, VIRTUAL_ENV, \
               then .venv or venv, then python3 is taken.",
         kind: Kind::Path,
@@ -77,6 +83,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "paths",
         default: "[]",
+        is_example: false,
         why: "What `detect`, `run`, `study`, `lint`, `trace` and `doctor` look at: files, folders \
               or tests, as the runner takes them. Name those worth it when the whole suite takes \
               too long.",
@@ -87,6 +94,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "options",
         default: "[]",
+        is_example: false,
         why: "Options that the runner needs every time, such as [\"-m\", \"not slow\"].",
         kind: Kind::Texts,
         check: |_| Ok(()),
@@ -95,8 +103,10 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "time",
         default: "\"5m\"",
-        why: "Stop looking after this long. Without it, looking ends when answers are sure, \
-              however long that takes; set it where somebody waits.",
+        is_example: true,
+        why: "Stop looking after this long. There is no limit unless it is set: looking ends when \
+              answers are as sure as asked for, however long that takes. Set it where somebody \
+              waits.",
         kind: Kind::Text,
         check: |text| time_limit(text).map(drop),
     },
@@ -104,8 +114,9 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "runs",
         default: "1000",
-        why: "Stop looking after this many runs. Unlike time, it gives the same effort on every \
-              machine.",
+        is_example: true,
+        why: "Stop looking after this many runs. There is no limit unless it is set. Unlike time, \
+              it gives the same effort on every machine.",
         kind: Kind::Number,
         check: positive,
     },
@@ -113,6 +124,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "confidence",
         default: "0.95",
+        is_example: false,
         why: "How sure answers must be. More costs more runs.",
         kind: Kind::Number,
         check: |text| Confidence::new(number(text)?).map(drop).map_err(|error| error.to_string()),
@@ -121,6 +133,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "flake-rate",
         default: "0.05",
+        is_example: false,
         why: "Find tests that fail in at least this share of all orders. Rarer ones take more \
               orders to be seen.",
         kind: Kind::Number,
@@ -130,6 +143,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "depth",
         default: "\"roles\"",
+        is_example: false,
         why: "How much to find out about each flaky test: \"kind\" alone, its \"roles\" \
               (polluters, cleaners, state-setters), or roles by an \"exhaustive\" search (\"one-by-one\": each \
               question in a process of its own).",
@@ -140,6 +154,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "jobs",
         default: "2",
+        is_example: false,
         why: "How many runs at once; without it, as many as there are processors (`shake`: 1). \
               Set 1 where tests share something that cannot be isolated.",
         kind: Kind::Number,
@@ -149,6 +164,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "timeout",
         default: "\"60s\"",
+        is_example: false,
         why: "How long one test may take before it is stopped. Set it above the slowest test.",
         kind: Kind::Text,
         check: |text| time_limit(text).map(drop),
@@ -157,6 +173,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "isolation",
         default: "\"all\"",
+        is_example: false,
         why: "How far to keep runs apart: \"all\", \"no-net\" where tests need the network, \
               \"none\" where they need to see each other's files. Without it, `triage` takes \
               \"no-net\"; `run` heeds only its own option, and is not kept apart without.",
@@ -167,15 +184,37 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: None,
         key: "store",
         default: "\".unflake/history.sqlite\"",
+        is_example: true,
         why: "The file of the history. Without it, one below XDG_STATE_HOME is taken, outside of \
               the project; name one to share it.",
         kind: Kind::Path,
         check: |_| Ok(()),
     },
     Setting {
+        command: None,
+        key: "show-secrets",
+        default: "false",
+        is_example: false,
+        why: "Show values that look like secrets (by the name of a variable, or by their looks) \
+              in reports, instead of ***. The history never has them.",
+        kind: Kind::Switch,
+        check: |_| Ok(()),
+    },
+    Setting {
+        command: None,
+        key: "color",
+        default: "\"auto\"",
+        is_example: false,
+        why: "When to send colours: \"auto\" to terminals that want them (NO_COLOR and FORCE_COLOR \
+              are heeded), \"always\", or \"never\".",
+        kind: Kind::Text,
+        check: one_of::<ColorArg>,
+    },
+    Setting {
         command: Some("trace"),
         key: "functions",
         default: "\"functions.toml\"",
+        is_example: true,
         why: "The functions that make a test worth running again, as `unflake learn` writes them. \
               Without it, those known to be random, slow or far away are taken.",
         kind: Kind::Path,
@@ -185,6 +224,7 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         command: Some("lint"),
         key: "allow",
         default: "[]",
+        is_example: false,
         why: "What tests are meant to leave behind: places such as \"shop.cache.*\", kinds of \
               state such as \"kind:logging\", or either for some tests only, \
               \"tests/test_a.py::*: os.environ['X']\".",
@@ -281,7 +321,7 @@ impl Config {
                 .map_err(|error| malformed(value.span(), error))?;
             let seen_from_here = |text: String| match setting.kind {
                 Kind::Path | Kind::Paths => from_here(&text, folder, current_dir),
-                Kind::Text | Kind::Number | Kind::Texts => text.into(),
+                Kind::Text | Kind::Number | Kind::Switch | Kind::Texts => text.into(),
             };
             values.push((setting, texts.into_iter().map(seen_from_here).collect()));
         }
@@ -302,14 +342,19 @@ impl Config {
 
     /// The same commands, with these values where their defaults stood.
     pub(crate) fn as_defaults(&self, command: clap::Command) -> clap::Command {
+        let settle = |name: &str, option: clap::Arg| match self
+            .values
+            .iter()
+            .find(|(setting, _)| setting.is_about(name, &option))
+        {
+            Some((_, texts)) => option.default_values(texts.clone()),
+            None => option,
+        };
+        // Options of all commands stand with none of them.
+        let command = command.mut_args(|option| settle("", option));
         command.mut_subcommands(|command| {
             let name = command.get_name().to_owned();
-            command.mut_args(|option| {
-                match self.values.iter().find(|(setting, _)| setting.is_about(&name, &option)) {
-                    Some((_, texts)) => option.default_values(texts.clone()),
-                    None => option,
-                }
-            })
+            command.mut_args(|option| settle(&name, option))
         })
     }
 }
@@ -381,6 +426,7 @@ fn read(
 ) -> Result<Vec<String>, (String, String)> {
     let texts = match (setting.kind, value) {
         (Kind::Text | Kind::Path, DeValue::String(text)) => Some(vec![text.to_string()]),
+        (Kind::Switch, DeValue::Boolean(is_on)) => Some(vec![is_on.to_string()]),
         (Kind::Number, DeValue::Integer(_) | DeValue::Float(_)) => {
             Some(vec![written.replace('_', "")])
         }
@@ -393,7 +439,10 @@ fn read(
         }
         _ => None,
     };
-    let hint = || format!("the default is `{} = {}`", setting.key, setting.default);
+    let hint = || {
+        let what = if setting.is_example { "write, for example," } else { "the default is" };
+        format!("{what} `{} = {}`", setting.key, setting.default)
+    };
     let texts = texts.ok_or_else(|| {
         let wanted = setting.kind.description();
         (format!("`{}` must be {wanted}, not `{written}`", setting.key), hint())
@@ -433,7 +482,8 @@ mod tests {
         for setting in &SETTINGS {
             let name = setting.command.unwrap_or("detect");
             let command = commands.find_subcommand(name).unwrap();
-            let option = command.get_arguments().find(|option| setting.is_about(name, option));
+            let mut options = command.get_arguments().chain(commands.get_arguments());
+            let option = options.find(|option| setting.is_about(name, option));
             let option = option.unwrap_or_else(|| panic!("no option {}", setting.key));
             let header = setting.command.map(|name| format!("[{name}]\n")).unwrap_or_default();
             let text = format!("{header}{} = {}\n", setting.key, setting.default);
@@ -454,7 +504,7 @@ mod tests {
             ),
             (
                 "time = 5\n",
-                "line 1: `time` must be a text in quotes, not `5`; the default is `time = \"5m\"`",
+                "line 1: `time` must be a text in quotes, not `5`; write, for example, `time = \"5m\"`",
             ),
             ("jobs = 1\ntime = \"5 parsecs\"\n", "line 2: `time`: unknown unit `parsecs`"),
             ("runs = 0\n", "line 1: `runs`: `0` is no whole number above 0"),
@@ -508,6 +558,20 @@ mod tests {
         assert_eq!(texts("paths"), ["/p/a/t.py::x", "/b", "c.d"]);
         assert_eq!(texts("store"), ["/h"]);
         assert_eq!(texts("options"), ["-c", "a/b"]);
+    }
+
+    #[test]
+    fn an_option_of_all_commands_is_settled_for_all_of_them() {
+        use crate::screen::ColorArg;
+        let command = || parse("color = \"never\"\n").unwrap().as_defaults(Args::command());
+        for (typed, color) in [
+            (&["unflake", "detect"][..], ColorArg::Never),
+            (&["unflake", "history", "--color", "always"], ColorArg::Always),
+            (&["unflake", "--color", "auto", "doctor"], ColorArg::Auto),
+        ] {
+            let matches = command().get_matches_from(typed);
+            assert_eq!(matches.get_one::<ColorArg>("color"), Some(&color), "{typed:?}");
+        }
     }
 
     #[test]

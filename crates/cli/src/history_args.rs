@@ -46,6 +46,13 @@ pub(crate) struct HistoryArgs {
     pub json: bool,
 }
 
+impl HistoryArgs {
+    /// What to print.
+    pub(crate) fn format(&self) -> HistoryFormat {
+        if self.json { HistoryFormat::Json } else { self.format }
+    }
+}
+
 /// What `history` prints. Of a list there is one form for people and one for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HistoryFormat {

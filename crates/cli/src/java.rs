@@ -9,7 +9,7 @@ use unflake_engine::Interrupt;
 use unflake_junit::{NonDex, Prepared, Project, ProjectError, Surroundings, Tracing};
 
 use crate::exit::{self, Failure};
-use crate::running::{COLLECT_MAX, cache};
+use crate::running::{COLLECT_MAX, cache, here};
 
 /// The folder of what is made once.
 const CACHE: &str = "java";
@@ -26,6 +26,15 @@ const OF_PYTHON: [&str; 5] = ["pytest.ini", "pyproject.toml", "tox.ini", "setup.
 pub(crate) fn is_meant(folder: &Path, python: Option<&OsStr>) -> bool {
     let has = |names: &[&str]| names.iter().any(|name| folder.join(name).is_file());
     python.is_none() && has(&BUILDS) && !has(&OF_PYTHON)
+}
+
+/// For commands that are for Python alone: says so of a Java project, before anything is built.
+pub(crate) fn refuse(what: &str, hint: &str, python: Option<&OsStr>) -> Result<(), Failure> {
+    if !is_meant(&here()?, python) {
+        return Ok(());
+    }
+    let message = format!("this is a Java project, and {what} of Python projects only so far");
+    Err(Failure::input(message, hint))
 }
 
 /// A project that was built, and its modules with tests.

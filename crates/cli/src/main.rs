@@ -19,6 +19,7 @@ mod progress;
 mod project_args;
 mod run_args;
 mod running;
+mod screen;
 mod store_args;
 mod study_args;
 mod subject;
@@ -33,6 +34,10 @@ use args::{Args, Command};
 use config::Config;
 use exit::Failure;
 use running::here;
+use screen::Screen;
+use unflake_app::masked;
+use unflake_engine::strays;
+use unflake_model::secret::Secrets;
 
 fn main() -> ExitCode {
     // What is typed wrong is told before what is written wrong.
@@ -44,11 +49,33 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(failure) => return exit::code(Err(failure)),
     };
-    let parsed = command.try_get_matches().and_then(|matches| Args::from_arg_matches(&matches));
+    let parsed = command.try_get_matches().and_then(|matches| {
+        let args = Args::from_arg_matches(&matches)?;
+        Ok((args, shows_secrets(&matches)))
+    });
     match parsed {
-        Ok(args) => exit::code(run(args.command)),
+        Ok((args, shows_secrets)) => {
+            masked::know(Secrets::among(variables()), shows_secrets);
+            strays::adopt();
+            let code = exit::code(run(args.command, Screen::new(args.screen)));
+            strays::end_all();
+            code
+        }
         Err(message) => exit::usage(&message),
     }
+}
+
+/// Whether the command is one that can show secrets, and is told to.
+fn shows_secrets(matches: &clap::ArgMatches) -> bool {
+    let Some((_, matches)) = matches.subcommand() else { return false };
+    matches.try_get_one("show_secrets").ok().flatten().copied().unwrap_or(false)
+}
+
+/// Our environment, as far as it is text.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+    })
 }
 
 /// The command line, with what the project has settled for this command as defaults.
@@ -66,23 +93,24 @@ fn settled(name: &str) -> Result<clap::Command, Failure> {
     })
 }
 
-fn run(command: Command) -> Result<u8, Failure> {
+fn run(command: Command, screen: Screen) -> Result<u8, Failure> {
     match command {
-        Command::Detect(args) => commands::study::detect(&args),
-        Command::Why(args) => commands::study::why(&args),
-        Command::Fix(args) => commands::fix::run(&args),
-        Command::History(args) => commands::history::run(&args).map(|()| exit::SUCCESS),
-        Command::Replay(args) => commands::replay::run(&args),
-        Command::Run(args) => commands::run::run(&args),
-        Command::Shake(args) => commands::shake::run(&args),
-        Command::Study(args) => commands::rerun_study::run(&args),
-        Command::Triage(args) => commands::triage::run(&args),
-        Command::Lint(args) => commands::lint::run(&args),
-        Command::Trace(args) => commands::trace::run(&args),
+        Command::Detect(args) => commands::study::detect(&args, screen),
+        Command::Why(args) => commands::study::why(&args, screen),
+        Command::Fix(args) => commands::fix::run(&args, screen),
+        Command::History(args) => commands::history::run(&args, screen).map(|()| exit::SUCCESS),
+        Command::Replay(args) => commands::replay::run(&args, screen),
+        Command::Run(args) => commands::run::run(&args, screen),
+        Command::Shake(args) => commands::shake::run(&args, screen),
+        Command::Study(args) => commands::rerun_study::run(&args, screen),
+        Command::Triage(args) => commands::triage::run(&args, screen),
+        Command::Lint(args) => commands::lint::run(&args, screen),
+        Command::Trace(args) => commands::trace::run(&args, screen),
         Command::Learn(args) => commands::learn::run(&args).map(|()| exit::SUCCESS),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),
         Command::Orders(args) => commands::orders::run(&args).map(|()| exit::SUCCESS),
         Command::Completions(args) => commands::completions::run(&args).map(|()| exit::SUCCESS),
+        Command::Man(args) => commands::man::run(&args).map(|()| exit::SUCCESS),
     }
 }

@@ -17,6 +17,10 @@ pub(crate) struct ProjectArgs {
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = time_limit)]
     pub timeout: Duration,
 
+    /// Show values that look like secrets, instead of ***; the history never has them
+    #[arg(long)]
+    pub show_secrets: bool,
+
     /// Options for the runner, after `--`
     #[arg(last = true, value_name = "OPTIONS")]
     pub options: Vec<OsString>,

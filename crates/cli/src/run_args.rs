@@ -84,6 +84,10 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub place: StoreArgs,
 
+    /// Show values that look like secrets, instead of ***; the history never has them
+    #[arg(long)]
+    pub show_secrets: bool,
+
     /// Print for programs
     #[arg(long)]
     pub json: bool,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use unflake_app::causes::with_causes;
 use unflake_app::study::StudyError;
-use unflake_engine::{Interrupt, Level, Limits, Start};
+use unflake_engine::{Interrupt, Level, Limits, Start, strays};
 use unflake_model::TestId;
 use unflake_pytest::{Project, Surroundings};
 
@@ -34,6 +34,7 @@ pub(crate) fn project(current_dir: PathBuf, typed: Typed<'_>) -> Result<Project,
         virtual_env: std::env::var_os("VIRTUAL_ENV"),
         path: std::env::var_os("PATH"),
         current_dir,
+        own_program: std::env::current_exe().ok(),
     };
     let project = Project::find(surroundings).map_err(|error| Failure::NotRun {
         message: error.to_string(),
@@ -103,6 +104,7 @@ pub(crate) fn stop_on_ctrl_c(interrupt: &Interrupt) {
 
 #[expect(clippy::exit, reason = "the user has asked twice")]
 fn abort() -> ! {
+    strays::end_all();
     std::process::exit(i32::from(exit::UNDECIDED))
 }
 
@@ -115,6 +117,7 @@ pub(crate) fn not_run(error: &StudyError) -> Failure {
             let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
             Some(format!("did you mean {}?", names.join(" or ")))
         }
+        StudyError::Unsupported(_) => Some("name another Python with --python".to_owned()),
         StudyError::NoTests => Some("name a file or folder with tests".to_owned()),
         _ => None,
     };

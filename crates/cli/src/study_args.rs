@@ -63,6 +63,11 @@ pub(crate) struct WhyArgs {
 
     #[command(flatten)]
     pub study: StudyArgs,
+
+    /// Do not call it healthy before a test that fails in this share of its runs, of orders and of
+    /// hash seeds would have been seen to
+    #[arg(long, value_name = "RATE", default_value_t = 0.05)]
+    pub flake_rate: f64,
 }
 
 /// Options of `unflake fix`.
@@ -113,11 +118,11 @@ pub(crate) struct LookArgs {
     pub project: ProjectArgs,
 
     /// Stop looking after this long, such as 90s, 5m or 1h; what was found by then is still tried
-    /// with the project's own runner
+    /// with the project's own runner [default: no limit]
     #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
-    /// Stop looking after this many runs
+    /// Stop looking after this many runs [default: no limit]
     #[arg(long, value_name = "N")]
     pub runs: Option<u64>,
 

@@ -91,12 +91,18 @@ fn what_was_found_is_listed_shown_again_and_told_of_each_test() {
     assert_eq!(row["ended"], "confident");
     assert_eq!(row["runs"], found["summary"]["cost"]["runs"]);
     let text = stdout(&place.run(&["history"]));
-    assert!(text.contains(name) && text.contains("1 od-victim"), "{text}");
+    assert!(
+        text.contains(name) && text.contains("1 test: fails after another test (od-victim)"),
+        "{text}"
+    );
 
     let again = place.run(&["history", "--campaign", name, "--json"]);
     assert_eq!(parsed(&again), found, "shown again as it was");
     let text = stdout(&place.run(&["history", "--campaign", "latest"]));
-    assert!(text.starts_with(&format!("{VICTIM}\nod-victim: ")), "{text}");
+    assert!(
+        text.starts_with(&format!("{VICTIM}\nfails after another test (od-victim)\n")),
+        "{text}"
+    );
     let table = stdout(&place.run(&["history", "--campaign", name, "--format", "table"]));
     assert!(table.contains("1 polluter"), "{table}");
 
@@ -233,7 +239,10 @@ fn a_single_run_says_what_is_known_about_the_tests_that_fail() {
     assert_eq!(failure["known"]["polluters_before"], json!([[POLLUTER]]));
     let text = stdout(&place.run_tests(&["run", "--order", "reverse"]));
     assert!(text.starts_with("1 of 3 tests failed, in reverse order"), "{text}");
-    assert!(text.contains(&format!("{POLLUTER} ran before it")), "{text}");
+    assert!(text.contains(&format!("polluter       {POLLUTER}\n")), "{text}");
+    assert!(text.ends_with(&format!("next           unflake fix {VICTIM}\n")), "{text}");
+    let quiet = stdout(&place.run_tests(&["run", "--order", "reverse", "-q"]));
+    assert!(quiet.contains(VICTIM) && !quiet.contains("next"), "{quiet}");
 
     let xml = stdout(&place.run_tests(&["run", "--order", "reverse", "--format", "junit"]));
     assert_eq!(xml.matches("<testcase").count(), 3, "{xml}");

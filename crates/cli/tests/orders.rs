@@ -136,7 +136,7 @@ fn text_shows_orders_coverage_cost_and_bound() {
     cost        38 s, with 1 s to start each process
 
     All pairs in class-compatible orders take at least 8 orders and 36 s;
-    each pair in a process of its own takes 1 min 00 s.
+    each pair in a process of its own takes 1 min.
     These orders cover all, with 1.00 times the orders and 1.06 times the cost of that lower bound.
     ");
 }

@@ -113,6 +113,20 @@ fn detect_finds_every_deterministic_kind_within_a_budget_of_runs() {
     assert_eq!((&nio["verdict"], &nio["confirmed"]), (&"nio".into(), &true.into()));
     assert_eq!(nio["evidence"]["cold"], serde_json::json!({"as_predicted": 3, "tries": 3}));
     assert_eq!(nio["reproduce"].as_array().unwrap().len(), 1);
+    // Each was told of before, suspicion first, one line each.
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for (test, kind) in [
+        ("tests/test_amounts.py::test_price_is_shown_in_euro", "(od-victim)"),
+        ("tests/test_catalog.py::test_finds_a_book_by_isbn", "(od-brittle)"),
+        ("tests/test_coupons.py::test_a_coupon_can_be_registered", "(nio)"),
+    ] {
+        let place = |label: &str, end: &str| {
+            let is_it =
+                |line: &str| line.starts_with(&format!("{label}{test} ")) && line.ends_with(end);
+            stderr.lines().position(is_it).unwrap_or_else(|| panic!("{label}{test}: {stderr}"))
+        };
+        assert!(place("suspected  ", "") < place("found      ", kind), "{stderr}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::try_join_all;
-use unflake_model::{Environment, Group, Order, Repetition, TestIndex};
+use unflake_model::{Group, Order, Repetition, TestIndex};
 
 use crate::oracle::{Answer, Oracle, Stop};
 use crate::roles::{Roles, others, those_with_effect, universes};
@@ -136,7 +136,7 @@ async fn pass(
     lab.count_question();
     let order = Order::from_distinct([common, tests].concat());
     let repetition = Repetition::Apart { n_common: common.len(), target: oracle.target() };
-    let run = lab.run_with(order, Environment::Plain, repetition).await?;
+    let run = lab.run_repeated(order, repetition).await?;
     let ends = run.outcomes.chunks(common.len() + 2).map(|stretch| stretch.last());
     let effects = ends.map(|outcome| outcome.and_then(|outcome| oracle.is_effect(*outcome)));
     let role = |(test, effect): (&TestIndex, Option<bool>)| {

@@ -12,9 +12,10 @@
 //! run; so the smallest `k` with which the test fails names one choice for certain, whatever the
 //! test does afterwards.
 
+use std::ops::Range;
 use std::rc::Rc;
 
-use futures_util::future::{join_all, try_join};
+use futures_util::future::{join_all, try_join, try_join_all};
 use unflake_model::{
     Environment, Evidence, Factors, Finding, Order, OutcomeKind, Repetition, TestIndex, Verdict,
 };
@@ -43,7 +44,7 @@ pub(crate) async fn confirm_all(
     contrast: Contrast,
 ) -> Vec<Finding> {
     let found = |test: TestIndex, confirmed, ran: Option<&Ran>| Finding {
-        fails_under: Some(contrast.failing),
+        fails_under: Some(contrast.failing).filter(|it| *it != Environment::Plain),
         failed_in: ran.map(|ran| ran.failing.id),
         passed_in: ran.map(|ran| ran.passing.id),
         ..finding(&lab, test, Verdict::Id, confirmed)
@@ -77,18 +78,32 @@ pub(crate) async fn confirm_all(
     join_all(alone).await.into_iter().flatten().collect()
 }
 
-/// Whether a test is implementation-dependent: tries one seed after the other.
-pub async fn seek(lab: Lab, test: TestIndex, n_seeds: u64) -> Result<Option<Finding>, OutOfBudget> {
-    for seed in 0..n_seeds {
-        let failing = Environment::open_choices(seed);
-        let order = Order::from_distinct([test]);
-        let run = lab.run_with(order, failing, Repetition::Once).await?;
-        if ends(&run, test) == Some(Evidence::Fail) {
+/// Whether a test is implementation-dependent: tries these choices under one seed after the other.
+pub async fn seek(
+    lab: Lab,
+    test: TestIndex,
+    factors: Factors,
+    mut seeds: Range<u64>,
+) -> Result<Option<Finding>, OutOfBudget> {
+    let order = Order::from_distinct([test]);
+    loop {
+        let batch = seeds.by_ref().take(lab.width());
+        let batch: Vec<Environment> =
+            batch.map(|seed| Environment::Perturbed { factors, seed }).collect();
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        let run = |it: &Environment| lab.run_with(order.clone(), *it, Repetition::Once);
+        let runs = try_join_all(batch.iter().map(run)).await?;
+        let mut ended = batch.into_iter().zip(runs.iter().map(|run| ends(run, test)));
+        if let Some((failing, _)) = ended.find(|(_, ended)| *ended == Some(Evidence::Fail)) {
             let contrast = Contrast { failing, passing: NOTHING_PERTURBED };
-            return Ok(confirm_all(lab, vec![test], contrast).await.pop());
+            let found = confirm_all(lab.clone(), vec![test], contrast).await.pop();
+            // What does not happen again under the same choices happens at random.
+            let random = || finding(&lab, test, Verdict::NodUndecided, Confirmed::Yes);
+            return Ok(Some(found.unwrap_or_else(random)));
         }
     }
-    Ok(None)
 }
 
 /// The same tests in both environments.

@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|
 //! | 1 | never seen | | | insufficient evidence |
 //! | 2 | yes | | rates differ | NDOD, confirmed |
-//! | 3 | yes | | rates alike after all other tests, both ways | NDOI |
+//! | 3 | yes | | rates alike, over many orders | NDOI |
 //! | 4 | yes | | neither shown | NOD undecided, confirmed |
 //! | 5 | no | passes | fails, group confirmed | OD victim, confirmed |
 //! | 6 | no | fails | passes, group confirmed | OD brittle, confirmed |
@@ -18,9 +18,10 @@
 //! Rows 2 and 3 rest on statistics. *Differ*: runs alone and after some prefix, made in turn,
 //! disagree too unevenly for chance ([`ERROR_OF_A_DIFFERENCE`]). Tests that take runs for
 //! independent are not asked: failures come in bursts, and a burst that hits one context looks like
-//! a difference between contexts. *Alike*: the test was run often after all other tests, forwards
-//! and backwards (so that every single one came before it), and the difference to alone lies within
-//! [`MARGIN`]. A high p-value is no proof of independence.
+//! a difference between contexts. *Alike*: the test was run often with others before it, in many
+//! orders or in two that are each other's reverse, so that every single one came before it, and the
+//! difference to alone lies within [`MARGIN`], on average over these orders. A high p-value is no
+//! proof of independence.
 //!
 //! Rows 3, 10 and 11 say what was not seen. They are never confirmed: some order that was not tried
 //! may show it. Their evidence is the number of attempts behind them.
@@ -44,8 +45,10 @@ pub struct Facts {
     pub contexts: Vec<Tally>,
     /// Runs of the test after the group it was found to depend on.
     pub group: Option<Tally>,
-    /// Runs of the test after all other tests, forwards and backwards.
-    pub after_all: Vec<Tally>,
+    /// Whether it contradicts itself, here or however else strings are hashed.
+    pub is_random: bool,
+    /// Runs of the test with others before it, in all orders.
+    pub in_company: Tally,
     /// The p-value of a difference between alone and some prefix, from runs made in turn.
     pub difference: Option<f64>,
     /// Whether the group was put to the test as often as a confirmation asks for.
@@ -83,11 +86,11 @@ pub fn classify(facts: &Facts) -> Conclusion {
         failures: sum.failures + tally.failures,
         attempts: sum.attempts + tally.attempts,
     });
+    if facts.is_random || facts.contexts.iter().any(|tally| tally.is_mixed()) {
+        return non_deterministic(facts);
+    }
     if total.attempts == 0 {
         return Conclusion::open(Verdict::InsufficientEvidence);
-    }
-    if facts.contexts.iter().any(|tally| tally.is_mixed()) {
-        return non_deterministic(facts);
     }
     if !total.is_mixed() {
         return unanimous(facts, total);
@@ -100,11 +103,7 @@ fn non_deterministic(facts: &Facts) -> Conclusion {
     if let Some(p_value) = facts.difference.filter(|p| *p <= ERROR_OF_A_DIFFERENCE) {
         return Conclusion::confirmed(Verdict::Ndod, p_value);
     }
-    let is_alike = |after: &Tally| are_alike(facts.alone, *after);
-    if 0 < facts.alone.attempts
-        && !facts.after_all.is_empty()
-        && facts.after_all.iter().all(is_alike)
-    {
+    if 0 < facts.alone.attempts && are_alike(facts.alone, facts.in_company) {
         let confidence = Some(Confidence::USUAL);
         return Conclusion { verdict: Verdict::Ndoi, confirmed: false, confidence };
     }

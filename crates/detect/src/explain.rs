@@ -11,12 +11,12 @@
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use unflake_model::{Contrast, Evidence, Finding, Group, TestIndex};
+use unflake_model::{Contrast, Environment, Evidence, Finding, Group, TestIndex, Tried};
 
 use crate::apart;
 use crate::classify::{ERROR_OF_A_DIFFERENCE, Facts, classify};
 use crate::hunch::ranking;
-use crate::influence::{Influence, Pairs};
+use crate::influence::{Hint, Influence, Pairs, hint};
 use crate::lab::{Lab, Suspicion};
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
 use crate::roles::{Roles, all_singles, arrangements, universes};
@@ -58,9 +58,11 @@ const LIKELY_MAX: usize = 8;
 /// Runs of one prefix after which a difference between two rates that does not show is given up.
 const PAIRS_MAX: u64 = 100;
 
-/// As many runs are made to see that two rates are alike, where fewer leave it open: of a test that
-/// fails in 30 % of its runs, one in 2,000 stays open.
-const PAIRS_ALIKE_MAX: u64 = 320;
+/// Runs alone and runs in company, which cost more, at each look whether the order may matter at
+/// all. The first is enough for a test that fails seldom, or nearly always. At the last, one that
+/// fails every other time stays open in every third case, which is what it costs not to run it
+/// thousands of times.
+const LOOKS: [(u64, u64); 4] = [(20, 20), (40, 40), (80, 80), (120, 80)];
 
 /// Runs of each prefix at the first look.
 const PAIRS_MIN: u64 = 10;
@@ -78,35 +80,59 @@ struct Notes {
 /// Finds out about one test. Never fails: what the budget does not cover is missing or not
 /// confirmed in the finding.
 pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
+    match explain_order(lab.clone(), target, depth).await {
+        Some(finding) => finding,
+        None => explain_random(lab, target, depth).await,
+    }
+}
+
+/// The same as long as nothing speaks against a test that ends the same way whenever the same tests
+/// ran before it; `None` for any other.
+pub(crate) async fn explain_order(lab: Lab, target: TestIndex, depth: Depth) -> Option<Finding> {
+    lab.watch(target);
+    if lab.ledger().is_non_deterministic(target) {
+        return None;
+    }
+    let mut notes = Notes::default();
+    let ended = deterministic(&lab, target, depth, &mut notes).await;
+    let is_random = ended == Err(Stop::Contradiction);
+    (!is_random).then(|| concluded(&lab, target, depth, (notes, ended)))
+}
+
+/// Finds out about a test that passes and fails at random: does the order change how often?
+pub(crate) async fn explain_random(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
     lab.watch(target);
     let mut notes = Notes::default();
-    // Where the kind is all that is asked for, runs that show it are enough.
-    let is_random = depth == Depth::Kind && lab.ledger().is_non_deterministic(target);
-    let mut ended = if is_random {
-        Err(Stop::Contradiction)
-    } else {
-        deterministic(&lab, target, depth, &mut notes).await
-    };
-    if ended == Err(Stop::Contradiction) {
-        notes = Notes::default();
-        ended = noisy(&lab, target, depth, &mut notes).await;
-    }
-    // Out of budget or not: the verdict rests on what the ledger holds.
+    let ended = noisy(&lab, target, depth, &mut notes).await;
+    concluded(&lab, target, depth, (notes, ended))
+}
+
+/// Out of budget or not: the verdict rests on what the ledger holds.
+fn concluded(
+    lab: &Lab,
+    target: TestIndex,
+    depth: Depth,
+    (mut notes, ended): (Notes, Result<(), Stop>),
+) -> Finding {
     let is_cut = groups_max(notes.difference.is_none()) <= notes.roles.groups.len() + 1;
     notes.is_complete = ended.is_ok() && depth != Depth::Kind && !is_cut;
-    finding(&lab, target, notes)
+    let finding = finding(lab, target, notes);
+    lab.conclude(&finding);
+    finding
 }
 
 fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
+    let environment = lab.environment();
     let ledger = lab.ledger();
     let record = ledger.of(target);
     let arranged = |tests: &[TestIndex]| lab.suite().arranged(tests, target);
-    let after = |tests: &Vec<TestIndex>| ledger.tally_after(&arranged(tests), target);
+    let after = |tests: &Vec<TestIndex>| lab.tally_after(&arranged(tests), target);
     let facts = Facts {
-        alone: ledger.tally_after(&[], target),
-        contexts: ledger.tallies(target),
+        alone: lab.tally_after(&[], target),
+        contexts: ledger.tallies(environment, target),
+        is_random: ledger.is_non_deterministic(target),
         group: notes.roles.groups.first().map(after),
-        after_all: universes(lab, target, &BTreeSet::new()).iter().map(after).collect(),
+        in_company: ledger.tally_in_company(target),
         group_confirmed: notes.confirmed,
         difference: notes.difference,
         is_open: notes.is_open,
@@ -118,12 +144,13 @@ fn finding(lab: &Lab, target: TestIndex, notes: Notes) -> Finding {
         verdict: conclusion.verdict,
         confirmed: conclusion.confirmed,
         confidence: conclusion.confidence,
-        tally: record.tally,
-        passed_in: record.passed_in,
-        failed_in: record.failed_in,
+        tally: record.usual(),
+        tried: Tried::default(),
+        passed_in: record.seen_in().0,
+        failed_in: record.seen_in().1,
         is_complete: notes.is_complete,
         dependencies: notes.roles.into_dependencies(),
-        fails_under: None,
+        fails_under: Some(environment).filter(|it| *it != Environment::Plain),
         contrast,
         questions: lab.n_questions(),
         spent: lab.spent(),
@@ -142,7 +169,7 @@ async fn deterministic(
     let error = lab.budget().confidence().error();
     let oracle = Oracle::new(lab.clone(), target, Manner::Deterministic { alone }, error);
     notes.roles.effect_is_failing = alone == Evidence::Pass;
-    let seen = lab.ledger().shortest_prefix(target, other(alone));
+    let seen = lab.shortest_prefix(target, other(alone));
     let is_short = depth == Depth::Kind && seen.is_some();
     if !is_short && depth < Depth::Exhaustive && is_toured(&oracle, depth, notes).await? {
         return Ok(());
@@ -305,7 +332,7 @@ async fn context_with_effect(
     alone: Evidence,
     is_open: &mut bool,
 ) -> Result<Option<Vec<TestIndex>>, Stop> {
-    let seen = oracle.lab().ledger().shortest_prefix(oracle.target(), other(alone));
+    let seen = oracle.lab().shortest_prefix(oracle.target(), other(alone));
     if seen.is_some() {
         return Ok(seen);
     }
@@ -363,18 +390,52 @@ async fn noisy(lab: &Lab, target: TestIndex, depth: Depth, notes: &mut Notes) ->
     find_roles(&oracle, depth, &mut notes.roles).await
 }
 
-/// A prefix after which the target fails at another rate than alone: all other tests, forwards or
-/// backwards, or one after which it was seen to fail.
+/// A prefix after which the target fails at another rate than alone. Whether there may be one is
+/// seen from runs alone and in company, of which a campaign has made most for other reasons; only
+/// if so, pairs of runs made in turn are to show it.
 async fn find_influence(lab: &Lab, target: TestIndex) -> Result<Option<Influence>, Stop> {
-    let mut prefixes = Vec::from(universes(lab, target, &BTreeSet::new()));
-    let seen = lab.ledger().shortest_prefix(target, Evidence::Fail);
-    prefixes.extend(seen.filter(|prefix| !prefix.is_empty()));
-    let mut all: Vec<Pairs> = prefixes.iter().map(|p| Pairs::new(lab, target, p)).collect();
-    first_influence(&mut all, PAIRS_MIN, PAIRS_ALIKE_MAX).await
+    for n_wanted in LOOKS {
+        run_both_ways(lab, target, n_wanted).await?;
+        match hint(lab, target) {
+            Hint::Alike => return Ok(None),
+            Hint::Unclear => (),
+            Hint::Differ(singles) => {
+                let mut prefixes: Vec<Vec<TestIndex>> = singles.into_iter().collect();
+                prefixes.extend(universes(lab, target, &BTreeSet::new()));
+                let seen = lab.shortest_prefix(target, Evidence::Fail);
+                prefixes.extend(seen.filter(|prefix| !prefix.is_empty()));
+                let pairs = |prefix: &Vec<TestIndex>| Pairs::new(lab, target, prefix);
+                let mut all: Vec<Pairs> = prefixes.iter().map(pairs).collect();
+                return first_influence(&mut all, PAIRS_MIN, PAIRS_MAX).await;
+            }
+        }
+    }
+    Ok(None)
 }
 
-/// Runs pairs, twice as many at each look, until one of the prefixes shows a difference. Beyond
-/// [`PAIRS_MAX`] only where it is still open whether there is one.
+/// Runs the target alone and behind all others, in turn, until there are so many runs of either
+/// kind; behind others in whichever order.
+async fn run_both_ways(
+    lab: &Lab,
+    target: TestIndex,
+    (n_alone, n_company): (u64, u64),
+) -> Result<(), Stop> {
+    let n_alone = n_alone.saturating_sub(lab.tally_after(&[], target).attempts);
+    let company = lab.ledger().tally_in_company(target);
+    let n_company = n_company.saturating_sub(company.attempts);
+    let both = universes(lab, target, &BTreeSet::new()).map(|prefix| order_of(&prefix, target));
+    let alone = order_of(&[], target);
+    let runs = (0..n_alone.max(n_company)).flat_map(|turn| {
+        let behind = &both[usize::from(turn % 2 == 1)];
+        let (is_alone_due, is_company_due) = (turn < n_alone, turn < n_company);
+        let alone = is_alone_due.then(|| lab.run(alone.clone()));
+        alone.into_iter().chain(is_company_due.then(|| lab.run(behind.clone())))
+    });
+    stream::iter(runs).buffer_unordered(lab.width() + 1).try_collect::<Vec<_>>().await?;
+    Ok(())
+}
+
+/// Runs pairs, twice as many at each look, until one of the prefixes shows a difference.
 async fn first_influence(
     all: &mut [Pairs],
     n_first: u64,
@@ -382,7 +443,7 @@ async fn first_influence(
 ) -> Result<Option<Influence>, Stop> {
     let mut n = n_first;
     while n <= n_max {
-        for pairs in all.iter_mut().filter(|pairs| n <= PAIRS_MAX || !pairs.are_alike()) {
+        for pairs in all.iter_mut() {
             pairs.extend(n).await?;
             if pairs.p_value() <= ERROR_OF_A_DIFFERENCE {
                 return Ok(Some(pairs.influence()));

@@ -5,14 +5,67 @@
 //! the two are run in turn, and only pairs that disagree count: without an influence of the prefix
 //! either of the two is as likely to be the failing one (the sign test, exact for any number of
 //! pairs). A burst catches both runs of a pair and drops out.
+//!
+//! Pairs are dear where the prefix is long, so they are run only where runs that were made for
+//! other reasons give a [`hint`] of a difference.
 
 use futures_util::future::try_join_all;
-use unflake_model::{Evidence, OutcomeKind, Tally, TestIndex};
-use unflake_stats::compare::sign_test;
+use unflake_model::{Evidence, Group, OutcomeKind, Tally, TestIndex};
+use unflake_stats::compare::{fisher, sign_test};
 
 use crate::classify::are_alike;
 use crate::lab::{Lab, OutOfBudget};
 use crate::oracle::order_of;
+
+/// What runs alone and in company say together, taken for independent: never proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hint {
+    /// Other tests make no difference that would matter.
+    Alike,
+    /// There may be one or not.
+    Unclear,
+    /// There seems to be one; and the test behind which it is, if one stands out.
+    Differ(Option<Group>),
+}
+
+/// A difference as unlikely as this, if there were none, is worth pairs of runs.
+const WORTH_PAIRS: f64 = 0.01;
+
+/// Whether the order seems to change how often a watched target fails.
+pub(crate) fn hint(lab: &Lab, target: TestIndex) -> Hint {
+    let alone = lab.tally_after(&[], target);
+    let company = lab.ledger().tally_in_company(target);
+    let single = outstanding(lab, target);
+    if single.is_some() || fisher(alone, company) <= WORTH_PAIRS {
+        return Hint::Differ(single);
+    }
+    if are_alike(alone, company) { Hint::Alike } else { Hint::Unclear }
+}
+
+/// The test behind which a watched target fails most remarkably more often, or less, than in front
+/// of it; if that is remarkable among so many tests.
+fn outstanding(lab: &Lab, target: TestIndex) -> Option<Group> {
+    let ledger = lab.ledger();
+    let n_tests = ledger.n_tests();
+    let mut behind = vec![Tally::default(); n_tests];
+    let mut total = Tally::default();
+    for sighting in ledger.attempts(target) {
+        total.add(sighting.evidence);
+        for test in sighting.prefix() {
+            behind[test.get()].add(sighting.evidence);
+        }
+    }
+    let p_value = |with: &Tally| {
+        let without = Tally {
+            failures: total.failures - with.failures,
+            attempts: total.attempts - with.attempts,
+        };
+        fisher(*with, without)
+    };
+    let p_values = behind.iter().map(p_value).enumerate();
+    let (place, least) = p_values.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (least * n_tests as f64 <= WORTH_PAIRS).then(|| vec![TestIndex::new(place)])
+}
 
 /// A prefix that changes how often the target fails.
 #[derive(Clone, Debug)]
@@ -75,14 +128,6 @@ impl Pairs {
             (Evidence::Pass, Evidence::Fail) => self.only_after_failed += 1,
             _ => (),
         }
-    }
-
-    /// Whether the prefix makes no difference that would matter, by all runs alone and all after
-    /// it: what the verdict will go by.
-    pub(crate) fn are_alike(&self) -> bool {
-        let ledger = self.lab.ledger();
-        let after = |prefix: &[TestIndex]| ledger.tally_after(prefix, self.target);
-        are_alike(after(&[]), after(&self.prefix))
     }
 
     /// The probability of so uneven disagreements if the prefix has no influence.

@@ -22,8 +22,8 @@ use futures_channel::oneshot;
 use futures_executor::LocalPool;
 use futures_util::task::LocalSpawnExt as _;
 use unflake_model::{
-    Budget, Environment, Evidence, Experiment, Group, Observation, Order, Repetition, RunId, Spent,
-    Suite, TestIndex,
+    Budget, Environment, Evidence, Experiment, Finding, Group, Observation, Order, Repetition,
+    RunId, Spent, Suite, Tally, TestIndex,
 };
 
 use crate::ledger::{Ledger, Run};
@@ -89,6 +89,7 @@ struct Desk {
     culprits: BTreeMap<TestIndex, u64>,
     cleaners: BTreeSet<TestIndex>,
     suspicions: Vec<Suspicion>,
+    conclusions: Vec<Finding>,
 }
 
 impl Desk {
@@ -202,6 +203,7 @@ impl<T: 'static> Inquiry<T> {
             culprits: BTreeMap::new(),
             cleaners: BTreeSet::new(),
             suspicions: Vec::new(),
+            conclusions: Vec::new(),
         }));
         let lab = Lab {
             suite,
@@ -209,6 +211,7 @@ impl<T: 'static> Inquiry<T> {
             account: Rc::default(),
             questions: Rc::default(),
             urgency: Urgency::Investigate,
+            environment: Environment::Plain,
         };
         let answer = Rc::new(RefCell::new(None));
         let slot = Rc::clone(&answer);
@@ -281,6 +284,12 @@ impl<T: 'static> Inquiry<T> {
         std::mem::take(&mut self.desk.borrow_mut().suspicions)
     }
 
+    /// What the analysis has concluded about single tests since the last time. The answer may say
+    /// otherwise: what is learnt about one test may change what is thought of another.
+    pub fn take_conclusions(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.desk.borrow_mut().conclusions)
+    }
+
     /// Takes the answer, once there is one.
     pub fn take_answer(&mut self) -> Option<T> {
         self.answer.borrow_mut().take()
@@ -317,6 +326,8 @@ pub struct Lab {
     account: Rc<RefCell<Spent>>,
     questions: Rc<Cell<u64>>,
     urgency: Urgency,
+    /// In which runs are made where nothing else is said.
+    environment: Environment,
 }
 
 impl Lab {
@@ -325,6 +336,27 @@ impl Lab {
     #[must_use]
     pub fn part(&self, urgency: Urgency) -> Self {
         Self { account: Rc::default(), questions: Rc::default(), urgency, ..self.clone() }
+    }
+
+    /// The same lab, in which all runs are made in this environment.
+    #[must_use]
+    pub fn under(&self, environment: Environment) -> Self {
+        Self { environment, ..self.clone() }
+    }
+
+    /// In which environment runs are made where nothing else is said.
+    pub fn environment(&self) -> Environment {
+        self.environment
+    }
+
+    /// How a watched target fared after exactly this prefix, in the environment of this lab.
+    pub fn tally_after(&self, prefix: &[TestIndex], target: TestIndex) -> Tally {
+        self.ledger().tally_after(self.environment, prefix, target)
+    }
+
+    /// The shortest prefix after which a watched target was seen to end like this there.
+    pub fn shortest_prefix(&self, target: TestIndex, evidence: Evidence) -> Option<Vec<TestIndex>> {
+        self.ledger().shortest_prefix(self.environment, target, evidence)
     }
 
     /// The suite under analysis.
@@ -355,6 +387,11 @@ impl Lab {
     /// Says what is going to be confirmed.
     pub fn suspect(&self, suspicion: Suspicion) {
         self.desk.borrow_mut().suspicions.push(suspicion);
+    }
+
+    /// Says what was concluded about one test, while the analysis goes on with others.
+    pub fn conclude(&self, finding: &Finding) {
+        self.desk.borrow_mut().conclusions.push(finding.clone());
     }
 
     /// Remembers that a target was found to depend on this test.
@@ -400,12 +437,21 @@ impl Lab {
         self.desk.borrow().width
     }
 
-    /// Asks for one plain run of an order.
+    /// Asks for one run of an order, each test once.
     pub async fn run(&self, order: Order) -> Result<Rc<Run>, OutOfBudget> {
-        self.run_with(order, Environment::Plain, Repetition::Once).await
+        self.run_with(order, self.environment, Repetition::Once).await
     }
 
-    /// Asks for one run of an order.
+    /// Asks for one run of an order, tests repeated like this.
+    pub async fn run_repeated(
+        &self,
+        order: Order,
+        repetition: Repetition,
+    ) -> Result<Rc<Run>, OutOfBudget> {
+        self.run_with(order, self.environment, repetition).await
+    }
+
+    /// Asks for one run of an order, in any environment.
     pub async fn run_with(
         &self,
         order: Order,

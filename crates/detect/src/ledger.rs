@@ -7,6 +7,9 @@
 //!
 //! Indexing every attempt of every test would cost as much memory as all runs together, so only
 //! *watched* tests, those under suspicion, have an index; it is built when the suspicion arises.
+//!
+//! How a target fares after a prefix is asked about one environment: strings hashed otherwise, it
+//! may fare otherwise. Whether it contradicts itself, within any of them, is asked about all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -54,8 +57,9 @@ impl Run {
         self.outcomes().filter(move |(_, outcome)| is_failure(*outcome)).map(|(test, _)| test)
     }
 
-    fn is_plain(&self) -> bool {
-        self.environment == Environment::Plain && self.repetition == Repetition::Once
+    /// Whether its tests are run as the project's own runner might run them.
+    fn is_usual(&self) -> bool {
+        !self.environment.is_perturbed() && self.repetition == Repetition::Once
     }
 }
 
@@ -64,23 +68,47 @@ impl Run {
 pub struct Record {
     /// Passes and failures.
     pub tally: Tally,
+    /// The same in runs that differ from plain ones in their hash seed only.
+    pub hashed: Tally,
     /// The first run in which it passed.
     pub passed_in: Option<RunId>,
     /// The first run in which it failed.
     pub failed_in: Option<RunId>,
+    /// The first run under another hash seed in which it passed.
+    passed_hashed: Option<RunId>,
+    /// The same for failures.
+    failed_hashed: Option<RunId>,
     first: Option<(RunId, OutcomeKind)>,
     later: Option<(RunId, OutcomeKind)>,
 }
 
 impl Record {
-    fn add(&mut self, run: RunId, outcome: OutcomeKind) {
-        match outcome.evidence() {
-            Some(Evidence::Pass) => self.passed_in = self.passed_in.or(Some(run)),
-            Some(Evidence::Fail) => self.failed_in = self.failed_in.or(Some(run)),
-            None => (),
+    /// Passes and failures in all runs as the project's own runner might make them.
+    pub fn usual(&self) -> Tally {
+        Tally {
+            failures: self.tally.failures + self.hashed.failures,
+            attempts: self.tally.attempts + self.hashed.attempts,
         }
+    }
+
+    /// A run in which it passed, and one in which it failed, however strings were hashed.
+    pub fn seen_in(&self) -> (Option<RunId>, Option<RunId>) {
+        (self.passed_in.or(self.passed_hashed), self.failed_in.or(self.failed_hashed))
+    }
+
+    fn add(&mut self, run: RunId, environment: Environment, outcome: OutcomeKind) {
+        let is_plain = environment == Environment::Plain;
+        let (tally, passed_in, failed_in) = if is_plain {
+            (&mut self.tally, &mut self.passed_in, &mut self.failed_in)
+        } else {
+            (&mut self.hashed, &mut self.passed_hashed, &mut self.failed_hashed)
+        };
         if let Some(evidence) = outcome.evidence() {
-            self.tally.add(evidence);
+            tally.add(evidence);
+            match evidence {
+                Evidence::Pass => passed_in.get_or_insert(run),
+                Evidence::Fail => failed_in.get_or_insert(run),
+            };
         }
         match self.first {
             None => self.first = Some((run, outcome)),
@@ -107,6 +135,11 @@ impl Sighting {
         &self.run.order.tests()[..self.position]
     }
 
+    /// In which environment.
+    pub fn environment(&self) -> Environment {
+        self.run.environment
+    }
+
     /// How the tests that came before ended.
     pub fn prefix_outcomes(&self) -> &[OutcomeKind] {
         &self.run.outcomes[..self.position]
@@ -122,8 +155,14 @@ pub struct Ledger {
     watched: BTreeMap<TestIndex, BTreeMap<u64, Vec<Sighting>>>,
 }
 
-/// The hash of the empty prefix; a prefix grows by [`extend`].
-const EMPTY: u64 = 0;
+/// The hash of the empty prefix in an environment; a prefix grows by [`extend`].
+fn empty(environment: Environment) -> u64 {
+    match environment {
+        Environment::Plain => 0,
+        Environment::Hashed { seed } => mix(!seed),
+        Environment::Perturbed { factors, seed } => mix(mix(!seed) ^ u64::from(factors.bits())),
+    }
+}
 
 fn extend(hash: u64, test: TestIndex) -> u64 {
     mix(hash ^ test.get() as u64)
@@ -141,18 +180,22 @@ impl Ledger {
 
     pub(crate) fn record(&mut self, experiment: Experiment, observation: &Observation) -> Rc<Run> {
         let run = Rc::new(as_run(experiment, observation));
-        if run.is_plain() {
-            for (test, outcome) in run.outcomes() {
-                if outcome != OutcomeKind::NotRun {
-                    self.records[test.get()].add(run.id, outcome);
-                }
-            }
+        if run.is_usual() {
+            self.count(&run);
             index(&mut self.watched, &run, |_| true);
         }
         let enders = run.outcomes().filter(|(_, outcome)| outcome.ends_the_process());
         self.process_enders.extend(enders.map(|(test, _)| test));
         self.runs.insert(run.id, Rc::clone(&run));
         run
+    }
+
+    fn count(&mut self, run: &Run) {
+        for (test, outcome) in run.outcomes() {
+            if outcome != OutcomeKind::NotRun {
+                self.records[test.get()].add(run.id, run.environment, outcome);
+            }
+        }
     }
 
     /// How many tests the suite has.
@@ -176,7 +219,7 @@ impl Ledger {
             return;
         }
         self.watched.insert(test, BTreeMap::new());
-        for run in self.runs.values().filter(|run| run.is_plain()) {
+        for run in self.runs.values().filter(|run| run.is_usual()) {
             index(&mut self.watched, run, |t| t == test);
         }
     }
@@ -190,56 +233,70 @@ impl Ledger {
         self.watched.get(&target).expect("the target of a question is watched")
     }
 
-    /// How a watched target fared after exactly this prefix.
-    pub fn tally_after(&self, prefix: &[TestIndex], target: TestIndex) -> Tally {
-        let hash = prefix.iter().fold(EMPTY, |hash, test| extend(hash, *test));
+    /// How a watched target fared after exactly this prefix, in this environment.
+    pub fn tally_after(
+        &self,
+        environment: Environment,
+        prefix: &[TestIndex],
+        target: TestIndex,
+    ) -> Tally {
+        let hash = prefix.iter().fold(empty(environment), |hash, test| extend(hash, *test));
         let mut tally = Tally::default();
         for sighting in self.sightings(target).get(&hash).into_iter().flatten() {
             // The hash only finds candidates; the tests themselves decide.
-            if sighting.prefix() == prefix {
+            if sighting.prefix() == prefix && sighting.environment() == environment {
                 tally.add(sighting.evidence);
             }
         }
         tally
     }
 
-    /// How a watched target fared, one tally for each distinct prefix. (Two prefixes with the same
-    /// 64-bit hash would be taken for one; with a million runs the chance is below 1e-7.)
-    pub fn tallies(&self, target: TestIndex) -> Vec<Tally> {
-        let tally = |sightings: &Vec<Sighting>| {
-            let mut tally = Tally::default();
-            for sighting in sightings {
-                tally.add(sighting.evidence);
-            }
-            tally
-        };
-        self.sightings(target).values().map(tally).collect()
+    /// How a watched target fared in this environment, one tally for each distinct prefix. (Two
+    /// prefixes with the same 64-bit hash would be taken for one; with a million runs the chance is
+    /// below 1e-7.)
+    pub fn tallies(&self, environment: Environment, target: TestIndex) -> Vec<Tally> {
+        let is_there = |sighting: &&Sighting| sighting.environment() == environment;
+        let of_prefix = |all: &Vec<Sighting>| tally(all.iter().filter(is_there));
+        let all = self.sightings(target).values().map(of_prefix);
+        all.filter(|tally| 0 < tally.attempts).collect()
     }
 
-    /// Whether a watched target was seen to pass and to fail after the same prefix.
+    /// Whether a watched target was seen to pass and to fail after the same prefix, in the same
+    /// environment.
     pub fn is_non_deterministic(&self, target: TestIndex) -> bool {
-        self.tallies(target).into_iter().any(Tally::is_mixed)
+        self.sightings(target).values().any(|all| tally(all.iter()).is_mixed())
     }
 
-    /// The shortest prefix after which a watched target was seen to end like this.
-    pub fn shortest_prefix(&self, target: TestIndex, evidence: Evidence) -> Option<Vec<TestIndex>> {
-        let sightings = self.sightings(target).values().flatten();
-        sightings
-            .filter(|sighting| sighting.evidence == evidence)
+    /// How a watched target fared with other tests before it, whichever they were and however
+    /// strings were hashed.
+    pub fn tally_in_company(&self, target: TestIndex) -> Tally {
+        tally(self.attempts(target).filter(|sighting| !sighting.prefix().is_empty()))
+    }
+
+    /// The shortest prefix after which a watched target was seen to end like this, in this
+    /// environment.
+    pub fn shortest_prefix(
+        &self,
+        environment: Environment,
+        target: TestIndex,
+        evidence: Evidence,
+    ) -> Option<Vec<TestIndex>> {
+        self.attempts(target)
+            .filter(|it| it.evidence == evidence && it.environment() == environment)
             .map(Sighting::prefix)
             .min_by_key(|prefix| (prefix.len(), *prefix))
             .map(<[TestIndex]>::to_vec)
     }
 
-    /// All attempts of a watched target.
+    /// All attempts of a watched target, in all environments.
     pub fn attempts(&self, target: TestIndex) -> impl Iterator<Item = &Sighting> {
         self.sightings(target).values().flatten()
     }
 
     /// How long a watched target took alone, at best.
     pub fn took_alone(&self, target: TestIndex) -> Option<Duration> {
-        let alone = self.sightings(target).get(&EMPTY).into_iter().flatten();
-        alone.filter(|it| it.run.order.len() == 1).map(|it| it.run.last_took).min()
+        let alone = self.attempts(target).filter(|it| it.run.order.len() == 1);
+        alone.map(|it| it.run.last_took).min()
     }
 
     /// Tests that ended in different ways in plain runs, whatever that means.
@@ -250,10 +307,27 @@ impl Ledger {
         })
     }
 
+    /// Tests that have ended the process they ran in, and never done anything else, so often.
+    pub fn hopeless(&self, n_times: u64) -> BTreeSet<TestIndex> {
+        let is_hopeless = |test: &TestIndex| {
+            let tally = self.of(*test).usual();
+            n_times <= tally.failures && tally.passes() == 0
+        };
+        self.process_enders.iter().copied().filter(is_hopeless).collect()
+    }
+
     /// Tests that were seen to end the process they ran in.
     pub fn process_enders(&self) -> &BTreeSet<TestIndex> {
         &self.process_enders
     }
+}
+
+fn tally<'s>(sightings: impl Iterator<Item = &'s Sighting>) -> Tally {
+    let mut tally = Tally::default();
+    for sighting in sightings {
+        tally.add(sighting.evidence);
+    }
+    tally
 }
 
 fn as_run(experiment: Experiment, observation: &Observation) -> Run {
@@ -282,7 +356,7 @@ fn index(
     run: &Rc<Run>,
     is_wanted: impl Fn(TestIndex) -> bool,
 ) {
-    let mut hash = EMPTY;
+    let mut hash = empty(run.environment);
     for (position, (test, outcome)) in run.outcomes().enumerate() {
         let here = watched.get_mut(&test).filter(|_| is_wanted(test));
         if let (Some(sightings), Some(evidence)) = (here, outcome.evidence()) {

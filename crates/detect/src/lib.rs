@@ -32,6 +32,7 @@ pub mod categorise;
 pub mod cause;
 pub mod choices;
 pub mod classify;
+mod crowd;
 pub mod explain;
 pub mod hunch;
 pub mod idflakies;

@@ -128,7 +128,7 @@ impl Oracle {
 
     /// Whether runs so far have shown that the prefix does not have the effect.
     pub(crate) fn has_shown_no_effect(&self, prefix: &[TestIndex]) -> bool {
-        let tally = self.lab.ledger().tally_after(&self.arranged(prefix), self.target);
+        let tally = self.lab.tally_after(&self.arranged(prefix), self.target);
         self.is_deterministic() && self.decide(tally, self.error) == Ok(Some(Answer::No))
     }
 
@@ -146,7 +146,7 @@ impl Oracle {
         let mut mute = 0;
         let mut is_put = false;
         loop {
-            let tally = self.lab.ledger().tally_after(prefix, self.target);
+            let tally = self.lab.tally_after(prefix, self.target);
             let decision = if tally.attempts < n { None } else { self.decide(tally, error)? };
             if let Some(answer) = decision {
                 return Ok(answer);
@@ -159,7 +159,7 @@ impl Oracle {
             }
             let n_runs = self.n_runs_to_ask(tally, n, error);
             self.repeat(prefix, n_runs).await?;
-            if self.lab.ledger().tally_after(prefix, self.target) == tally {
+            if self.lab.tally_after(prefix, self.target) == tally {
                 mute += n_runs;
             }
         }

@@ -196,7 +196,10 @@ impl Roles {
         while self.groups.len() < groups_max(oracle.is_deterministic()) {
             let riddle = {
                 let ledger = oracle.lab().ledger();
-                let mut effects = ledger.attempts(oracle.target()).filter(|a| a.evidence == effect);
+                let environment = oracle.lab().environment();
+                let is_effect =
+                    |it: &&Sighting| it.evidence == effect && it.environment() == environment;
+                let mut effects = ledger.attempts(oracle.target()).filter(is_effect);
                 effects.find(|a| !self.explains(a.prefix())).map(|a| a.prefix().to_vec())
             };
             let Some(prefix) = riddle else {

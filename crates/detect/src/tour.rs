@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::try_join;
-use unflake_model::{Environment, Group, Order, OutcomeKind, Repetition, TestIndex};
+use unflake_model::{Group, Order, OutcomeKind, Repetition, TestIndex};
 
 use crate::explain::{Depth, confirm};
 use crate::oracle::{Answer, Oracle, Stop};
@@ -145,7 +145,7 @@ fn stride(oracle: &Oracle, tests: &[TestIndex]) -> Option<usize> {
 async fn tour(oracle: &Oracle, tests: Vec<TestIndex>, stride: usize) -> Result<Option<Tour>, Stop> {
     let order = Order::from_distinct(tests.as_slice());
     let repetition = Repetition::Between { test: oracle.target(), stride };
-    let run = oracle.lab().run_with(order, Environment::Plain, repetition).await?;
+    let run = oracle.lab().run_repeated(order, repetition).await?;
     let is_whole = run.outcomes().all(|(_, outcome)| outcome != OutcomeKind::NotRun);
     let ends = run.outcomes().filter(|(test, _)| *test == oracle.target());
     let effects: Option<Vec<bool>> = ends.map(|(_, outcome)| oracle.is_effect(outcome)).collect();

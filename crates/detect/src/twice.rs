@@ -7,9 +7,7 @@
 use std::rc::Rc;
 
 use futures_util::future::try_join_all;
-use unflake_model::{
-    Environment, Evidence, Finding, Order, OutcomeKind, Repetition, TestIndex, Verdict,
-};
+use unflake_model::{Evidence, Finding, Order, OutcomeKind, Repetition, TestIndex, Verdict};
 
 use crate::campaign::{Confirmed, finding};
 use crate::explain::ALONE_CONFIRMED;
@@ -38,7 +36,7 @@ pub(crate) async fn confirm(lab: Lab, test: TestIndex) -> Option<Finding> {
 }
 
 async fn run(lab: &Lab, test: TestIndex) -> Result<Rc<Run>, OutOfBudget> {
-    lab.run_with(Order::from_distinct([test]), Environment::Plain, Repetition::Twice).await
+    lab.run_repeated(Order::from_distinct([test]), Repetition::Twice).await
 }
 
 fn is_so(run: &Rc<Run>) -> bool {

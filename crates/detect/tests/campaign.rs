@@ -11,9 +11,11 @@ mod truth;
 
 use common::{at, drive, unlimited};
 use truth::sorted;
-use unflake_detect::campaign::{Ended, Report, Settings, campaign};
+use unflake_detect::campaign::{Ended, HashSeeds, Report, Settings, campaign};
 use unflake_detect::explain::{Depth, explain};
-use unflake_model::{Budget, Confidence, Finding, OutcomeKind, Spent, Suite, TestIndex, Verdict};
+use unflake_model::{
+    Budget, Confidence, Factors, Finding, OutcomeKind, Spent, Suite, TestIndex, Verdict,
+};
 use unflake_sim::behaviour::{Chance, Ending};
 use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, generate};
@@ -24,7 +26,10 @@ fn settings(seed: u64) -> Settings {
         seed,
         tries: 3,
         depth: Depth::Roles,
+        hash_seeds: HashSeeds::Varied,
         perturbed_runs: 5,
+        choices: Factors::OPEN_CHOICES,
+        dirty: Vec::new(),
         flake_rate_min: Rate::new(0.05).unwrap(),
     }
 }
@@ -181,7 +186,9 @@ fn a_calm_suite_takes_one_try_and_has_nothing_to_report() {
         assert_eq!(report.changes, []);
         assert_eq!(report.ended, Ended::Confident);
         // ln 0.05 / ln 0.95 = 58.4.
-        assert!((59..59 + width as u64).contains(&report.n_orders), "{}", report.n_orders);
+        // Two orders are run under the hash seed of all plain runs.
+        assert!((60..60 + width as u64).contains(&report.n_orders), "{}", report.n_orders);
+        assert!((59..59 + width as u64).contains(&report.n_seeds), "{}", report.n_seeds);
         assert!(report.flake_rate_detectable <= 0.05);
     }
 }
@@ -317,4 +324,64 @@ fn a_victim_and_a_brittle_among_100_000_tests_are_explained() {
         assert_eq!((finding.verdict, finding.confirmed), (truth.verdict, true));
         assert_eq!(sorted(&finding.dependencies), truth.dependencies);
     }
+}
+
+/// One mishap, many victims: to look into each by itself took hundreds of runs for each.
+#[test]
+fn hundreds_that_fail_together_are_one_cause_found_with_few_runs() {
+    let victims: Vec<TestIndex> = (100..400).map(at).collect();
+    let pollutions = vec![Pollution { polluters: Together::single(at(5)), cleaners: vec![] }];
+    let phenomena =
+        [Phenomenon::Victims { victims: victims.clone(), pollutions, ending: Ending::Fail }];
+    for keeps_classes in [false, true] {
+        let suite = Suite::of_sizes(&[20; 25]).unwrap();
+        let suite = if keeps_classes { suite.keeping_classes() } else { suite };
+        let sim = SimSuite::planted(suite, &phenomena, Timing::USUAL, 1).unwrap();
+        let (report, spent) = run(&sim, 3, 2);
+        for victim in &victims {
+            let finding = found(&report, *victim).expect("it fails in half of the orders");
+            assert_eq!((finding.verdict, finding.confirmed), (Verdict::OdVictim, true));
+            assert_eq!(finding.dependencies.polluters, [[at(5)]]);
+        }
+        assert_eq!(report.causes.len(), 1);
+        // Each test alone is run once.
+        assert!(spent.runs < 500 + 400, "{} runs", spent.runs);
+    }
+}
+
+/// In the original order and its reverse a cleaner stands on either side of the polluter.
+#[test]
+fn who_leaves_something_behind_is_run_before_all_others() {
+    let victims: Vec<TestIndex> = (30..34).map(at).collect();
+    let cleaners = vec![at(9), at(11)];
+    let pollutions = vec![Pollution { polluters: Together::single(at(10)), cleaners }];
+    let phenomena =
+        [Phenomenon::Victims { victims: victims.clone(), pollutions, ending: Ending::Fail }];
+    let suite = Suite::of_sizes(&[10; 6]).unwrap();
+    let sim = SimSuite::planted(suite, &phenomena, Timing::USUAL, 1).unwrap();
+    // Enough for a few orders only.
+    let budget = Budget::unlimited(Confidence::USUAL).with_attempts(60 * 6).unwrap();
+    let flaky = |dirty: Vec<TestIndex>| {
+        let settings = Settings { dirty, depth: Depth::Kind, ..settings(1) };
+        let (report, _) = drive(&sim, budget, 1, |lab| campaign(lab, settings));
+        victims.iter().filter(|victim| found(&report, **victim).is_some()).count()
+    };
+    assert_eq!(flaky(vec![]), 0);
+    assert_eq!(flaky(vec![at(10)]), 4);
+}
+
+/// A test that hangs takes as long as a test may take, each time.
+#[test]
+fn who_hangs_every_time_is_left_out_after_a_few_orders_and_reported() {
+    let phenomenon = Phenomenon::Random {
+        test: at(12),
+        chance: Chance::Independent { rate: 1.0 - 1e-9 },
+        ending: Ending::Hang,
+    };
+    let suite = Suite::of_sizes(&[10; 3]).unwrap();
+    let sim = SimSuite::planted(suite, &[phenomenon], Timing::USUAL, 1).unwrap();
+    let (report, _) = run(&sim, 1, 1);
+    let finding = found(&report, at(12)).expect("it never passes");
+    assert_eq!(finding.verdict, Verdict::AlwaysFailing);
+    assert!(finding.tally.attempts < 30, "{:?}", finding.tally);
 }

@@ -12,7 +12,9 @@ use futures_util::future::join_all;
 use unflake_detect::cause::causes;
 use unflake_detect::explain::{Depth, explain};
 use unflake_model::random::Random;
-use unflake_model::{Cause, CleanersOf, Dependencies, Finding, Spent, Tally, TestIndex, Verdict};
+use unflake_model::{
+    Cause, CleanersOf, Dependencies, Finding, Spent, Tally, TestIndex, Tried, Verdict,
+};
 use unflake_sim::scenario::{self, Scenario};
 
 fn finding(test: usize, dependencies: Dependencies) -> Finding {
@@ -22,6 +24,7 @@ fn finding(test: usize, dependencies: Dependencies) -> Finding {
         confirmed: true,
         confidence: None,
         tally: Tally::default(),
+        tried: Tried::default(),
         passed_in: None,
         failed_in: None,
         dependencies,

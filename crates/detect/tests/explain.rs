@@ -87,14 +87,21 @@ fn a_test_that_fails_at_random_depends_on_nobody() {
     }
 }
 
+/// To decide it for all of them took each over a thousand runs.
 #[test]
-fn whether_a_random_test_heeds_the_order_is_not_left_open() {
-    let is_open = |seed: &u64| {
-        let setting = Setting { n_tests: 20, noise: 0.1, seed: *seed };
+fn whether_a_random_test_heeds_the_order_is_decided_mostly_and_with_few_runs() {
+    let (mut n_open, mut n_long) = (0, 0);
+    for seed in 0..1_000 {
+        let setting = Setting { n_tests: 20, noise: 0.1, seed };
         let Scenario { sim, targets } = Case::RandomFailure.scenario(setting);
-        ask_about(&sim, targets[0], Depth::Roles, 2).verdict != Verdict::Ndoi
-    };
-    assert_eq!((0..1_000).filter(is_open).collect::<Vec<u64>>(), []);
+        let finding = ask_about(&sim, targets[0], Depth::Roles, 2);
+        n_open += u64::from(finding.verdict == Verdict::NodUndecided);
+        let is_random = matches!(finding.verdict, Verdict::Ndoi | Verdict::NodUndecided);
+        assert!(is_random, "seed {seed}: {}", finding.verdict);
+        // A hint of a difference is followed, which is rare where there is none.
+        n_long += u64::from(240 < finding.spent.runs);
+    }
+    assert!(n_open < 350 && n_long < 50, "{n_open} open, {n_long} long");
 }
 
 #[test]

@@ -22,8 +22,8 @@ use unflake_detect::explain::{Depth, explain};
 use unflake_detect::{Inquiry, Lab, OutOfBudget, Urgency};
 use unflake_model::random::Random;
 use unflake_model::{
-    Attempt, Budget, Dependencies, Experiment, Finding, Limit, Observation, Order, Outcome, RunId,
-    Spent, Suite, Verdict,
+    Attempt, Budget, Dependencies, Experiment, Factors, Finding, Limit, Observation, Order,
+    Outcome, RunId, Spent, Suite, Verdict,
 };
 use unflake_sim::scenario::{Case, Scenario, Setting};
 use unflake_sim::{Recipe, SimSuite, generate};
@@ -233,7 +233,10 @@ fn settings() -> campaign::Settings {
         seed: 1,
         tries: 3,
         depth: Depth::Roles,
+        hash_seeds: campaign::HashSeeds::Varied,
         perturbed_runs: 3,
+        choices: Factors::OPEN_CHOICES,
+        dirty: Vec::new(),
         flake_rate_min: Rate::new(0.1).unwrap(),
     }
 }

@@ -166,11 +166,12 @@ proptest! {
             let mut seen = Vec::new();
             for prefix in prefixes(target) {
                 let expected = recount(&scripts, &prefix, target);
-                prop_assert_eq!(ledger.tally_after(&indices(&prefix), at(target)), expected);
+                let tally = ledger.tally_after(Environment::Plain, &indices(&prefix), at(target));
+                prop_assert_eq!(tally, expected);
                 seen.extend((0 < expected.attempts).then_some(expected));
             }
             let key = |tally: &Tally| (tally.failures, tally.attempts);
-            let mut tallies = ledger.tallies(at(target));
+            let mut tallies = ledger.tallies(Environment::Plain, at(target));
             tallies.sort_by_key(key);
             seen.sort_by_key(key);
             prop_assert_eq!(&tallies, &seen, "one tally for each prefix");
@@ -191,11 +192,12 @@ proptest! {
         let (early, late) = (lab_after(&scripts, &all), lab_after(&scripts, &[]));
         let (early, late) = (early.ledger(), late.ledger());
         for target in all {
-            prop_assert_eq!(early.tallies(target), late.tallies(target));
+            let plain = Environment::Plain;
+            prop_assert_eq!(early.tallies(plain, target), late.tallies(plain, target));
             for evidence in [Evidence::Pass, Evidence::Fail] {
                 prop_assert_eq!(
-                    early.shortest_prefix(target, evidence),
-                    late.shortest_prefix(target, evidence)
+                    early.shortest_prefix(Environment::Plain, target, evidence),
+                    late.shortest_prefix(Environment::Plain, target, evidence)
                 );
             }
             let sightings = |ledger: &unflake_detect::ledger::Ledger| -> Vec<_> {
@@ -280,7 +282,7 @@ fn perturbed_and_repeated_runs_count_for_nothing_but_process_ends() {
     assert_eq!(ledger.of(at(0)).tally, Tally { failures: 0, attempts: 1 });
     assert_eq!(ledger.of(at(0)).passed_in, Some(RunId(2)));
     assert!(!ledger.has_failed(at(0)));
-    assert_eq!(ledger.tallies(at(0)), [Tally { failures: 0, attempts: 1 }]);
+    assert_eq!(ledger.tallies(Environment::Plain, at(0)), [Tally { failures: 0, attempts: 1 }]);
     assert_eq!(ledger.changes().count(), 0);
     assert_eq!(ledger.process_enders().iter().copied().collect::<Vec<_>>(), [at(1), at(2)]);
     assert_eq!(ledger.run(RunId(0)).unwrap().outcomes().count(), 4);
@@ -297,9 +299,15 @@ fn the_shortest_prefix_is_the_shortest_that_showed_it() {
     ];
     let lab = lab_after(&scripts, &[]);
     let ledger = lab.ledger();
-    assert_eq!(ledger.shortest_prefix(at(2), Evidence::Fail), Some(vec![at(1)]));
-    assert_eq!(ledger.shortest_prefix(at(2), Evidence::Pass), Some(vec![at(0)]));
-    assert_eq!(ledger.shortest_prefix(at(3), Evidence::Fail), None);
+    assert_eq!(
+        ledger.shortest_prefix(Environment::Plain, at(2), Evidence::Fail),
+        Some(vec![at(1)])
+    );
+    assert_eq!(
+        ledger.shortest_prefix(Environment::Plain, at(2), Evidence::Pass),
+        Some(vec![at(0)])
+    );
+    assert_eq!(ledger.shortest_prefix(Environment::Plain, at(3), Evidence::Fail), None);
 }
 
 #[test]

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use common::{at, drive, unlimited};
 use unflake_detect::Inquiry;
-use unflake_detect::campaign::{Ended, Report, Settings, campaign};
+use unflake_detect::campaign::{Ended, HashSeeds, Report, Settings, campaign};
 use unflake_detect::categorise::categorise;
 use unflake_detect::explain::{Depth, explain};
 use unflake_model::random::Random;
 use unflake_model::{
-    Budget, Confidence, Environment, Experiment, Finding, Outcome, Suite, Verdict,
+    Budget, Confidence, Environment, Experiment, Factors, Finding, Outcome, Suite, Verdict,
 };
 use unflake_sim::behaviour::{Behaviour, Chance, Condition, Ending, Rule, Variable, Write};
 use unflake_sim::phenomenon::{Pollution, Together};
@@ -51,7 +51,17 @@ fn ask(sim: &SimSuite, depth: Depth) -> Finding {
 
 fn settings(seed: u64, depth: Depth, perturbed_runs: u64) -> Settings {
     let flake_rate_min = Rate::new(0.05).unwrap();
-    Settings { seed, tries: 3, depth, perturbed_runs, flake_rate_min }
+    let (hash_seeds, choices) = (HashSeeds::Fixed, Factors::OPEN_CHOICES);
+    Settings {
+        seed,
+        tries: 3,
+        depth,
+        hash_seeds,
+        perturbed_runs,
+        choices,
+        dirty: Vec::new(),
+        flake_rate_min,
+    }
 }
 
 fn detect(sim: &SimSuite, budget: Budget) -> Report {
@@ -180,7 +190,10 @@ fn the_time_limit_holds_once_the_cost_of_a_process_is_known() {
             seed: 0,
             tries: 1,
             depth: Depth::Kind,
+            hash_seeds: HashSeeds::Fixed,
             perturbed_runs: 0,
+            choices: Factors::NONE,
+            dirty: Vec::new(),
             flake_rate_min: Rate::new(0.01).unwrap(),
         };
         let (_, spent) = drive(&sim, budget, 1, |lab| campaign(lab, settings));

@@ -7,18 +7,33 @@
 
 mod common;
 
-use common::{at, drive, unlimited};
-use unflake_detect::explain::Depth;
-use unflake_detect::why::why;
-use unflake_model::{Budget, Finding, Spent, Suite, TestIndex, Verdict};
-use unflake_sim::behaviour::{Chance, Ending};
-use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, generate};
+use std::collections::BTreeSet;
 
-/// As many as for Python projects.
-const N_PERTURBED: u64 = 5;
+use common::{at, drive, unlimited};
+use unflake_detect::campaign::HashSeeds;
+use unflake_detect::explain::Depth;
+use unflake_detect::why::{Known, Plan, why};
+use unflake_model::{Budget, Factor, Factors, Finding, Spent, Suite, TestIndex, Verdict};
+use unflake_sim::behaviour::{Chance, Ending};
+use unflake_sim::phenomenon::{Pollution, Together};
+use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, generate};
+use unflake_stats::rate::Rate;
+
+/// As for Python projects.
+fn plan() -> Plan {
+    Plan {
+        depth: Depth::Roles,
+        seed: 7,
+        flake_rate_min: Rate::new(0.05).unwrap(),
+        hash_seeds: HashSeeds::Varied,
+        choices: Factors::NONE,
+        circumstances: [Factor::Date, Factor::TimeZone].into_iter().collect(),
+        orders_time_max: None,
+    }
+}
 
 fn ask_about(sim: &SimSuite, test: TestIndex, budget: Budget, width: usize) -> (Finding, Spent) {
-    drive(sim, budget, width, |lab| why(lab, test, Depth::Roles, N_PERTURBED))
+    drive(sim, budget, width, |lab| why(lab, test, plan(), Known::default()))
 }
 
 #[test]
@@ -91,13 +106,93 @@ fn where_the_budget_ends_before_it_was_run_twice_the_answer_is_not_complete() {
     let (whole, spent) = ask_about(&sim, at(7), unlimited(), 1);
     // Eleven runs twice: one that shows it, ten that confirm it.
     let n_order = spent.runs - 11;
-    for (n_runs, verdict) in
-        [(n_order, Verdict::NotFlaky), (n_order + 1, Verdict::Nio), (n_order + 5, Verdict::Nio)]
-    {
+    for (n_runs, verdict) in [
+        (n_order, Verdict::InsufficientEvidence),
+        (n_order + 1, Verdict::Nio),
+        (n_order + 5, Verdict::Nio),
+    ] {
         let budget = unlimited().with_runs(n_runs).unwrap();
         let (finding, _) = ask_about(&sim, at(7), budget, 1);
         assert_eq!(finding.verdict, verdict, "after {n_runs}");
         assert!(!finding.is_complete && !finding.confirmed, "after {n_runs}");
     }
     assert!(whole.is_complete && whole.confirmed);
+}
+
+/// A cleaner on both sides of every polluter: no order of many tests shows it.
+#[test]
+fn a_victim_whose_polluter_is_always_cleaned_up_after_is_not_cleared() {
+    for seed in 0..20 {
+        let cleaners: Vec<TestIndex> = (0..20).filter(|n| ![7, 12].contains(n)).map(at).collect();
+        let pollutions = vec![Pollution { polluters: Together::single(at(12)), cleaners }];
+        let victims = vec![at(7)];
+        let sim =
+            planted(&[Phenomenon::Victims { victims, pollutions, ending: Ending::Fail }], seed);
+        let (finding, _) = ask_about(&sim, at(7), unlimited(), 2);
+        assert_eq!((finding.verdict, finding.confirmed), (Verdict::OdVictim, true), "seed {seed}");
+        assert_eq!(finding.dependencies.polluters, [[at(12)]], "seed {seed}");
+    }
+}
+
+#[test]
+fn who_is_cleared_was_tried_in_every_way_and_it_is_said_how_far() {
+    let sim = planted(&[], 1);
+    let (finding, spent) = ask_about(&sim, at(7), unlimited(), 2);
+    assert_eq!(finding.verdict, Verdict::NotFlaky);
+    assert!(finding.is_complete && finding.confidence.is_some());
+    let tried = finding.tried;
+    // 99 % sure to see what fails in 5 %: ln 0.01 / ln 0.95 = 89.8.
+    assert!(90 <= tried.runs && 90 <= tried.orders && 90 <= tried.seeds && 90 <= tried.changed);
+    assert_eq!(tried.neighbours, 19);
+    assert_eq!((finding.spent, finding.tally.failures), (spent, 0));
+
+    let budget = unlimited().with_runs(spent.runs - 5).unwrap();
+    let (short, _) = ask_about(&sim, at(7), budget, 2);
+    assert_eq!(short.verdict, Verdict::InsufficientEvidence);
+    assert!(!short.is_complete && short.confidence.is_none());
+    assert!(short.tried.seeds < tried.seeds && 90 <= short.tried.runs);
+}
+
+#[test]
+fn who_was_seen_to_flake_before_is_not_cleared() {
+    let sim = planted(&[], 1);
+    let known = Known { flaked_in: Some(200), ..Known::default() };
+    let (finding, _) = drive(&sim, unlimited(), 2, |lab| why(lab, at(7), plan(), known));
+    assert_eq!(finding.verdict, Verdict::Ud);
+    assert!(200 <= finding.tried.runs);
+}
+
+#[test]
+fn of_a_choice_it_is_said_under_how_many_seeds_it_fails() {
+    for seed in 0..20 {
+        let sim = planted(&[Phenomenon::OpenChoice { test: at(7), rate: 0.3 }], seed);
+        let (finding, _) = ask_about(&sim, at(7), unlimited(), 1);
+        assert_eq!((finding.verdict, finding.confirmed), (Verdict::Id, true), "seed {seed}");
+        let tally = finding.tally;
+        assert!(0 < tally.failures && tally.attempts < 60, "seed {seed}: {tally:?}");
+    }
+}
+
+/// What earlier campaigns found is a hint: it may save runs, and misleads nobody.
+#[test]
+fn leads_right_or_wrong_change_no_answer() {
+    let mut n_asked = 0;
+    for seed in 0..6 {
+        let sim = generate(&Recipe::typical(60), seed).unwrap();
+        for test in sim.truth().with_verdict(Verdict::OdVictim) {
+            let (without, _) = ask_about(&sim, test, unlimited(), 1);
+            let wrong = sim.suite().tests().find(|it| *it != test).unwrap();
+            let right = without.dependencies.polluters.iter().cloned();
+            let leads = [vec![wrong], vec![test]].into_iter().chain(right).collect();
+            let known = Known { leads, ..Known::default() };
+            let (with, _) = drive(&sim, unlimited(), 1, |lab| why(lab, test, plan(), known));
+            let answer = |it: &Finding| {
+                let polluters: BTreeSet<_> = it.dependencies.polluters.iter().cloned().collect();
+                (it.verdict, it.confirmed, polluters)
+            };
+            assert_eq!(answer(&with), answer(&without), "seed {seed}, test {test}");
+            n_asked += 1;
+        }
+    }
+    assert!(0 < n_asked);
 }

@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Serve,
     /// To make this run, and leave.
     Run(Box<Experiment>),
+    /// To wait for another run of its kind, which it was started otherwise than the others for.
+    Wait,
 }
 
 /// How far an agent has come.
@@ -55,7 +57,8 @@ pub(crate) struct Agent {
     folder: String,
     /// Where it has the tests, if not where the others have them.
     pub(crate) places: Option<BTreeMap<String, usize>>,
-    has_own_env: bool,
+    /// The variables that it was started with besides, if it was started for runs of a kind.
+    pub(crate) own_env: Vec<(OsString, OsString)>,
 }
 
 impl Agent {
@@ -78,8 +81,7 @@ impl Agent {
         };
         let address = pipes.as_ref().map_or_else(|| workshop.socket().into(), Pipes::address);
         let mut line = command(launch, workshop, [address, token.clone().into()], tmp.into());
-        let has_own_env = !own_env.is_empty();
-        line.env.extend(own_env.into_iter().map(|(name, value)| (name, Some(value))));
+        line.env.extend(own_env.iter().cloned().map(|(name, value)| (name, Some(value))));
         line.arguments.splice(0..0, flags.iter().cloned());
         inbox.admit(token, id);
         let slot = inbox.slot();
@@ -103,7 +105,7 @@ impl Agent {
             has_connected: false,
             folder,
             places: None,
-            has_own_env,
+            own_env,
         })
     }
 
@@ -112,7 +114,7 @@ impl Agent {
         let Purpose::Run(experiment) = &self.purpose else { return false };
         let is_there = |test| roster.id(test).is_some_and(|id| places.contains_key(id.as_str()));
         let tests = experiment.repetition.attempts(&experiment.order);
-        self.has_own_env && tests.into_iter().all(is_there)
+        !self.own_env.is_empty() && tests.into_iter().all(is_there)
     }
 
     pub(crate) fn connected(&mut self, stream: Arc<UnixStream>) {
@@ -159,7 +161,7 @@ impl Agent {
 fn own_env(launch: &Launch, purpose: &Purpose) -> Vec<(OsString, OsString)> {
     match purpose {
         Purpose::Run(experiment) => launch.env_for(experiment),
-        Purpose::Serve => Vec::new(),
+        Purpose::Serve | Purpose::Wait => Vec::new(),
     }
 }
 

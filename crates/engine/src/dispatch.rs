@@ -6,6 +6,9 @@
 //!
 //! Where runs are not forked, each takes an agent that was started while others were running: a
 //! virtual machine, or a suite that takes long to collect, then costs no waiting.
+//!
+//! A run that needs an interpreter of its own (strings hashed otherwise, say) is forked as well;
+//! the interpreter then waits for another run of its kind. Of those that wait, few are kept.
 
 use std::ffi::OsString;
 use std::io;
@@ -48,9 +51,13 @@ impl Engine {
             if is_ahead && (is_alone || !self.takes_ahead(&next.experiment, n_running)) {
                 break;
             }
-            if !self.launch.env_for(&next.experiment).is_empty() {
+            let own_env = self.launch.env_for(&next.experiment);
+            if !own_env.is_empty() {
                 let Some(next) = self.waiting.pop_front() else { break };
-                self.begin_cold(next)?;
+                match self.idle(&own_env) {
+                    Some(id) => self.begin_with(id, next)?,
+                    None => self.begin_cold(next)?,
+                }
                 continue;
             }
             let is_cold = self.why_cold().is_some();
@@ -114,6 +121,25 @@ impl Engine {
         let is_starting =
             |agent: &&Agent| !agent.is_ready() && matches!(agent.purpose, Purpose::Run(_));
         self.agents.values().filter(is_starting).count()
+    }
+
+    /// An agent that was started for runs with these variables, and waits for another.
+    fn idle(&self, own_env: &[(OsString, OsString)]) -> Option<AgentId> {
+        let is_one =
+            |id: &&AgentId| self.agents.get(id).is_some_and(|agent| agent.own_env == own_env);
+        self.idle.iter().find(is_one).copied()
+    }
+
+    /// Hands a run to an agent that waited for one of its kind.
+    fn begin_with(&mut self, id: AgentId, next: Waiting) -> Result<(), EngineError> {
+        self.idle.retain(|idle| *idle != id);
+        let run = next.experiment.run;
+        if let Some(agent) = self.agents.get_mut(&id) {
+            agent.purpose = Purpose::Run(Box::new(next.experiment.clone()));
+            agent.spawned_at = self.clock.now();
+        }
+        self.ready.push_back(Event::RunStarted { run });
+        self.begin(id, next, false)
     }
 
     fn begin_cold(&mut self, next: Waiting) -> Result<(), EngineError> {
@@ -215,7 +241,7 @@ impl Engine {
         let home = (&self.workshop, &self.inbox);
         let flags = match &purpose {
             Purpose::Run(experiment) => self.own_flags(experiment),
-            Purpose::Serve => &[],
+            Purpose::Serve | Purpose::Wait => &[],
         };
         let agent = Agent::spawn(id, (purpose, flags), &self.launch, home, self.clock.now())?;
         self.agents.insert(id, agent);

@@ -21,6 +21,9 @@ use crate::running::{Blame, Running};
 
 /// How often in a row an agent may die before we give up.
 const DEATHS_MAX: u32 = 3;
+/// So many agents may wait for another run of their kind, beside one for each job: each has the
+/// project in its memory.
+const N_IDLE_BESIDE: usize = 2;
 /// How long we wait before the first new start; then twice as long each time.
 const RESTART_PAUSE: Duration = Duration::from_millis(100);
 
@@ -90,9 +93,27 @@ impl Engine {
         running.scratch.iter().for_each(|scratch| self.workshop.discard(scratch));
         let agent = self.agents.get(&running.agent);
         if agent.is_some_and(|agent| matches!(agent.purpose, Purpose::Run(_))) {
-            self.remove_agent(running.agent);
+            self.keep_or_remove(running.agent);
         }
         self.dismiss_if_forgotten(running.agent);
+    }
+
+    /// An agent that was started for one run is kept for others of its kind, where it is there to
+    /// be forked from, and not too many wait already.
+    fn keep_or_remove(&mut self, id: AgentId) {
+        let is_cold = self.why_cold().is_some();
+        let is_sound = |agent: &&mut Agent| {
+            !is_cold && agent.is_ready() && agent.is_connected() && !agent.own_env.is_empty()
+        };
+        let Some(agent) = self.agents.get_mut(&id).filter(is_sound) else {
+            self.remove_agent(id);
+            return;
+        };
+        agent.purpose = Purpose::Wait;
+        self.idle.push(id);
+        if self.launch.jobs.max(1) + N_IDLE_BESIDE < self.idle.len() {
+            self.remove_agent(self.idle[0]);
+        }
     }
 
     /// Lets nobody in as an agent that is gone, once none of its runs is waited for.
@@ -124,6 +145,7 @@ impl Engine {
             self.spares.retain(|spare| *spare != id);
             self.n_spares_failed += 1;
         }
+        self.idle.retain(|idle| *idle != id);
         self.dismiss_if_forgotten(id);
         if self.server == Some(id) {
             self.server = None;
@@ -157,7 +179,7 @@ impl Engine {
             let is_server = self.server == Some(id) && self.why_cold().is_none();
             let experiment = match self.agents.get(&id).map(|agent| &agent.purpose) {
                 Some(Purpose::Run(experiment)) => Some((**experiment).clone()),
-                Some(Purpose::Serve) | None => None,
+                Some(Purpose::Serve | Purpose::Wait) | None => None,
             };
             let Some((kind, stderr)) = self.bury(id) else { continue };
             let run = self.running.iter().find(|(_, running)| running.agent == id);

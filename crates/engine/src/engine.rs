@@ -10,9 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use unflake_model::{
-    Environment, Experiment, Observation, Outcome, RunId, Suite, TestId, TestIndex,
-};
+use unflake_model::{Experiment, Observation, Outcome, RunId, Suite, TestId, TestIndex};
 use unflake_wire::{Collected, Level};
 
 use crate::agent::{Agent, Purpose, Stage};
@@ -69,6 +67,8 @@ pub struct Engine {
     /// Agents that were started ahead of the runs they will make, where runs are not forked.
     pub(crate) spares: Vec<AgentId>,
     pub(crate) n_spares_failed: usize,
+    /// Agents that were started for runs of a kind and wait for another, the newest last.
+    pub(crate) idle: Vec<AgentId>,
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) watching: BTreeMap<RunId, Watching>,
     pub(crate) running: BTreeMap<Ticket, Running>,
@@ -124,6 +124,7 @@ impl Engine {
             server: None,
             spares: Vec::new(),
             n_spares_failed: 0,
+            idle: Vec::new(),
             waiting: VecDeque::new(),
             watching: BTreeMap::new(),
             running: BTreeMap::new(),
@@ -215,7 +216,7 @@ impl Engine {
     /// Asks for a run. Does not wait; what becomes of it, [`Engine::next_event`] says.
     pub fn submit(&mut self, experiment: &Experiment) -> Result<(), SubmitError> {
         let run = experiment.run;
-        if experiment.environment != Environment::Plain && self.launch.perturbing.is_none() {
+        if !self.launch.can_make(experiment.environment) {
             return Err(SubmitError::Perturbed { run });
         }
         let tests = experiment.repetition.attempts(&experiment.order);
@@ -238,7 +239,7 @@ impl Engine {
     fn pending(&self) -> impl Iterator<Item = &Experiment> {
         let starting = self.agents.values().filter_map(|agent| match &agent.purpose {
             Purpose::Run(experiment) => Some(&**experiment),
-            Purpose::Serve => None,
+            Purpose::Serve | Purpose::Wait => None,
         });
         let waiting = self.waiting.iter().map(|waiting| &waiting.experiment);
         waiting.chain(self.running.values().map(|running| &running.experiment)).chain(starting)

@@ -57,6 +57,8 @@ pub enum Event {
         functions: Vec<usize>,
         /// The functions that are new in this run, numbered as they are told, from 0.
         names: Vec<Function>,
+        /// Functions that it must have called, of which no call was seen.
+        unseen: Vec<Function>,
     },
     /// State was put back in a run that was to do so.
     Restored {

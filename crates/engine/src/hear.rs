@@ -185,10 +185,10 @@ impl Engine {
                 }
             }
             FromAgent::End(end) => self.hear_end(ticket, end),
-            FromAgent::Traced(Traced { position, attempt, functions, names }) => {
+            FromAgent::Traced(Traced { position, attempt, functions, names, unseen }) => {
                 if let Some(place) = running.progress.place(position, attempt) {
                     let (run, test) = (running.experiment.run, place.test);
-                    let event = Event::Traced { run, test, attempt, functions, names };
+                    let event = Event::Traced { run, test, attempt, functions, names, unseen };
                     self.ready.push_back(event);
                 }
             }
@@ -258,7 +258,7 @@ impl Engine {
             agent.stage = Stage::Failed(StartErrorKind::Died(exit));
         } else if let Some(error) = error {
             agent.stage = Stage::Failed(StartErrorKind::Protocol(error));
-        } else if agent.is_connected() && matches!(agent.purpose, Purpose::Serve) {
+        } else if agent.is_connected() && !matches!(agent.purpose, Purpose::Run(_)) {
             agent.process.signal(Signal::KILL);
         }
     }

@@ -132,11 +132,25 @@ pub enum Perturbing {
 pub type OwnEnv = fn(Factors, u64) -> Vec<(OsString, OsString)>;
 
 impl Launch {
+    /// Whether a run can be made in this environment.
+    pub(crate) fn can_make(&self, environment: Environment) -> bool {
+        match environment {
+            Environment::Plain => true,
+            Environment::Hashed { .. } => {
+                matches!(self.perturbing, Some(Perturbing::Factors(_)))
+            }
+            Environment::Perturbed { .. } => self.perturbing.is_some(),
+        }
+    }
+
     /// Variables with which an interpreter of its own is started for this run; none if any will do.
     pub(crate) fn env_for(&self, experiment: &Experiment) -> Vec<(OsString, OsString)> {
         match (experiment.environment, &self.perturbing) {
             (Environment::Perturbed { factors, seed }, Some(Perturbing::Factors(own_env))) => {
                 own_env(factors, seed)
+            }
+            (Environment::Hashed { seed }, Some(Perturbing::Factors(own_env))) => {
+                own_env(Factors::HASH_SEED, seed)
             }
             _ => Vec::new(),
         }

@@ -20,6 +20,7 @@
 //! | `inbox` | who says what? |
 //! | `pipes` | how does one speak that cannot connect? |
 //! | `process` | how is a process started, heard and ended? |
+//! | `strays` | and whom it leaves behind? |
 //! | `workshop` | where do its files live? |
 //! | `plain` | what comes of a run by the project's own runner? |
 //! | `roster` | which of the collected tests can we speak of? |
@@ -48,6 +49,7 @@ pub mod process;
 mod progress;
 mod roster;
 mod running;
+pub mod strays;
 mod tail;
 mod workshop;
 

@@ -111,6 +111,7 @@ mod tests {
             id: (*id).to_owned(),
             class: id.split("::").next().unwrap().to_owned(),
             file: "t.py".to_owned(),
+            once: false,
         };
         Collected {
             tests: ids.iter().map(test).collect(),

@@ -39,6 +39,6 @@ pub use module::{Limits, Module, PrepareError, Prepared};
 pub use nondex::{NonDex, NonDexError};
 pub use plain::{Plain, PlainError};
 pub use project::{BuildTool, LeftOut, Project, ProjectError, Surroundings};
-pub use report::ci_report;
+pub use report::{address, ci_report};
 pub use site::Site;
 pub use tracing::{Tracing, TracingError};

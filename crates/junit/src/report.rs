@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use unflake_engine::Said;
 use unflake_model::{Outcome, Phase};
+use unflake_report::junit::Address;
 use unflake_report::junit_xml::{self, CiReport, Complaint, ComplaintKind, NoReport};
 
 pub(crate) const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
@@ -22,6 +23,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) outcome: Outcome,
     pub(crate) text: String,
+    /// What was said of an attempt before the last.
+    pub(crate) overcame: Option<String>,
 }
 
 /// Every `testcase` of a file, in order.
@@ -31,12 +34,15 @@ pub(crate) fn parse(xml: &str) -> Result<Vec<Case>, NoReport> {
 
 fn case(read: junit_xml::Case) -> Case {
     let is_skipped = |complaint: &Complaint| complaint.kind == ComplaintKind::Skipped;
-    let outcome = match read.complaints.as_slice() {
+    let overcame = read.overcame().map(str::to_owned);
+    let in_the_end: Vec<&Complaint> =
+        read.complaints.iter().filter(|it| it.kind != ComplaintKind::Overcome).collect();
+    let outcome = match in_the_end.as_slice() {
         [] => Outcome::Passed,
-        complaints if complaints.iter().all(is_skipped) => Outcome::Skipped,
+        complaints if complaints.iter().all(|it| is_skipped(it)) => Outcome::Skipped,
         _ => FAILED,
     };
-    Case { outcome, text: read.text(), class: read.class, name: read.name }
+    Case { outcome, text: read.text(), class: read.class, name: read.name, overcame }
 }
 
 /// Which of several cases of one test counts: one failure makes it fail.
@@ -56,7 +62,7 @@ pub(crate) fn assign(ids: &[&str], cases: &[Case]) -> (Vec<Said>, bool, Vec<Stri
     let (mut is_in_order, mut strangers) = (true, Vec::new());
     let mut latest: BTreeMap<&str, usize> = BTreeMap::new();
     for case in cases.iter().filter(|case| !case.name.is_empty() && case.name != case.class) {
-        let Some(place) = address(case).iter().find_map(|id| places.get(id.as_str())) else {
+        let Some(place) = owners(case).iter().find_map(|id| places.get(id.as_str())) else {
             strangers.push(format!("{}#{}", case.class, case.name));
             continue;
         };
@@ -75,12 +81,24 @@ pub(crate) fn assign(ids: &[&str], cases: &[Case]) -> (Vec<Said>, bool, Vec<Stri
     (said, is_in_order, strangers)
 }
 
+/// What a test is called in JUnit XML, as Surefire writes it.
+pub fn address(id: &str) -> Address {
+    let (class, name) = id.split_once('#').unwrap_or(("", id));
+    Address { class: class.to_owned(), name: name.to_owned() }
+}
+
 /// Files as Surefire or Gradle writes them, about tests with these ids, in the order in which the
 /// build tool runs them: files say nothing about the order of classes.
 pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
     let mut cases = Vec::new();
     for xml in xmls {
         cases.extend(parse(xml)?);
+    }
+    // An attempt that failed is a failure to look into, also where the next one passed.
+    for case in &mut cases {
+        if let Some(text) = case.overcame.take() {
+            (case.outcome, case.text) = (FAILED, text);
+        }
     }
     let (said, _, strangers) = assign(ids, &cases);
     let is_failed = |outcome: Outcome| weight(Outcome::Passed) < weight(outcome);
@@ -102,7 +120,7 @@ pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
 /// Whether all that was said came in this order, also from one class to the next.
 pub(crate) fn is_in_order(ids: &[&str], cases: &[Case]) -> bool {
     let place = |case: &Case| {
-        let names = address(case);
+        let names = owners(case);
         ids.iter().position(|id| names.iter().any(|name| name == id))
     };
     cases.iter().filter_map(place).is_sorted()
@@ -131,7 +149,7 @@ fn blame(ids: &[&str], said: &mut [Said], case: &Case) {
 
 /// The tests a case may belong to: by its name, and by its name without what tells invocations
 /// apart (`f(int)[2]`, `g{int}[1]`).
-fn address(case: &Case) -> [String; 2] {
+fn owners(case: &Case) -> [String; 2] {
     let end = case.name.find(['(', '[', '{']).unwrap_or(case.name.len());
     [case.name.as_str(), &case.name[..end]].map(|name| format!("{}#{name}", case.class))
 }

@@ -13,6 +13,12 @@ pub struct RunId(pub u64);
 pub enum Environment {
     /// As the project's own runner would run it.
     Plain,
+    /// The same, with strings hashed by this seed; nothing else is held fixed. Where a runner
+    /// draws its hash seed at each start, this is one of its draws.
+    Hashed {
+        /// Which draw. The same seed hashes the same way.
+        seed: u64,
+    },
     /// Some factors are on, the others held fixed.
     Perturbed {
         /// Those that are on.
@@ -23,6 +29,11 @@ pub enum Environment {
 }
 
 impl Environment {
+    /// Whether anything is made otherwise than the project's own runner might have it.
+    pub fn is_perturbed(self) -> bool {
+        matches!(self, Self::Perturbed { .. })
+    }
+
     /// Choices that the language leaves open (orders of sets and of listings) follow this seed.
     pub fn open_choices(seed: u64) -> Self {
         Self::Perturbed { factors: Factors::OPEN_CHOICES, seed }

@@ -175,9 +175,11 @@ impl Factors {
     /// None of them: everything is held fixed.
     pub const NONE: Self = Self(0);
 
+    /// Only how strings are hashed.
+    pub const HASH_SEED: Self = Self(1 << Factor::HashSeed as u32);
+
     /// Choices that the language leaves open: whoever depends on one is implementation-dependent.
-    pub const OPEN_CHOICES: Self =
-        Self(1 << Factor::HashSeed as u32 | 1 << Factor::Listings as u32);
+    pub const OPEN_CHOICES: Self = Self(Self::HASH_SEED.0 | 1 << Factor::Listings as u32);
 
     /// The set with these bits, by number of the factor; `None` if one stands for no factor.
     pub fn from_bits(bits: u32) -> Option<Self> {

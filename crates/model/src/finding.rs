@@ -1,6 +1,6 @@
 //! What is shown about a test: its verdict with the evidence, and what it depends on.
 
-use crate::{Confidence, Environment, OutcomeKind, RunId, Spent, TestIndex, Verdict};
+use crate::{Confidence, Environment, Factors, OutcomeKind, RunId, Spent, TestIndex, Verdict};
 
 /// The part a test plays around an order-dependent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +77,23 @@ pub struct Contrast {
     pub after_group: Tally,
 }
 
+/// How far a test was tried: what bounds the verdict that nothing was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Runs of the test alone, as it is.
+    pub runs: u64,
+    /// Distinct orders in which all other tests stood before it or behind it.
+    pub orders: u64,
+    /// Hash seeds, or seeds of other open choices, each with one run at least.
+    pub seeds: u64,
+    /// Other tests that were run directly before it.
+    pub neighbours: u64,
+    /// Runs in which circumstances were changed on purpose.
+    pub changed: u64,
+    /// Which circumstances these were.
+    pub factors: Factors,
+}
+
 /// What is shown about one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
@@ -89,8 +106,11 @@ pub struct Finding {
     /// How sure the conclusion is: one minus the bound on the probability of being wrong.
     /// `None` where the evidence bounds nothing.
     pub confidence: Option<Confidence>,
-    /// Failures over all runs in the plain environment.
+    /// Failures over all runs as the project's own runner might make them; of a test that depends
+    /// on an open choice, over the seeds of that choice.
     pub tally: Tally,
+    /// How far it was tried.
+    pub tried: Tried,
     /// A run in which the test passed, and one in which it failed, where they exist.
     pub passed_in: Option<RunId>,
     /// See [`Finding::passed_in`].

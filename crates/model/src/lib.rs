@@ -30,6 +30,7 @@ mod order;
 mod outcome;
 pub mod random;
 mod root_cause;
+pub mod secret;
 mod suite;
 mod test;
 mod verdict;
@@ -38,7 +39,7 @@ pub use budget::{Budget, Confidence, InvalidBudget, InvalidConfidence, Limit, Sp
 pub use experiment::{Attempt, Environment, Experiment, Observation, Repetition, RunId};
 pub use factor::{Decides, Factor, Factors, UnknownFactor};
 pub use finding::{
-    Cause, CleanersOf, Contrast, Dependencies, Finding, Group, OutcomeChange, Role, Tally,
+    Cause, CleanersOf, Contrast, Dependencies, Finding, Group, OutcomeChange, Role, Tally, Tried,
 };
 pub use order::{InvalidOrder, Order};
 pub use outcome::{Evidence, Outcome, OutcomeKind, Phase};

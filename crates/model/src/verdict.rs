@@ -21,6 +21,9 @@ pub enum Verdict {
     NodUndecided,
     /// Implementation-dependent: fails under some choice that the specification leaves open.
     Id,
+    /// Depends on its surroundings: passes here and now, and fails on another day, in another time
+    /// zone, or where threads take other turns.
+    Env,
     /// Non-idempotent: passes, and fails when run a second time in the same process.
     Nio,
     /// Unknown-dependent: was seen to flake, and nothing we tried reproduces it.
@@ -33,7 +36,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, in the order in which reports list them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::OdVictim,
         Self::OdBrittle,
         Self::OdUnknownRole,
@@ -41,6 +44,7 @@ impl Verdict {
         Self::Ndoi,
         Self::NodUndecided,
         Self::Id,
+        Self::Env,
         Self::Nio,
         Self::Ud,
         Self::AlwaysFailing,
@@ -59,6 +63,7 @@ impl Verdict {
             Self::Ndoi => "ndoi",
             Self::NodUndecided => "nod",
             Self::Id => "id",
+            Self::Env => "env",
             Self::Nio => "nio",
             Self::Ud => "ud",
             Self::AlwaysFailing => "always-failing",
@@ -66,7 +71,32 @@ impl Verdict {
         }
     }
 
-    /// What it means, in a few words for a person.
+    /// What a person would call it, who has never heard of us.
+    pub fn in_plain_words(self) -> &'static str {
+        match self {
+            Self::NotFlaky => "passed every time",
+            Self::OdVictim => "fails after another test",
+            Self::OdBrittle => "fails unless another test ran before it",
+            Self::OdUnknownRole => "depends on the order of tests",
+            Self::Ndod => "fails at random, more often in some orders",
+            Self::Ndoi => "fails at random, whatever the order",
+            Self::NodUndecided => "fails at random",
+            Self::Id => "relies on an order that nothing promises",
+            Self::Env => "passes here and now, fails on other days or elsewhere",
+            Self::Nio => "fails when run a second time",
+            Self::Ud => "passed and failed, and could not be reproduced",
+            Self::AlwaysFailing => "fails every time",
+            Self::InsufficientEvidence => "not enough was seen to say",
+        }
+    }
+
+    /// Plain words first, the code after: "fails after another test (od-victim)". For people
+    /// only; programs are given the slug.
+    pub fn told(self) -> String {
+        format!("{} ({})", self.in_plain_words(), self.slug())
+    }
+
+    /// What it means in our own words, which `unflake --help` explains.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::NotFlaky => "passed every time",
@@ -77,6 +107,7 @@ impl Verdict {
             Self::Ndoi => "fails at random, whatever the order",
             Self::NodUndecided => "fails at random; the order's part is undecided",
             Self::Id => "depends on a choice the specification leaves open",
+            Self::Env => "passes here and now, fails under other circumstances",
             Self::Nio => "fails when run a second time in the same process",
             Self::Ud => "was seen to flake, but could not be reproduced",
             Self::AlwaysFailing => "failed every time",
@@ -112,5 +143,8 @@ mod tests {
         assert_eq!(slugs.len(), Verdict::ALL.len());
         let meanings: BTreeSet<&str> = Verdict::ALL.iter().map(|v| v.meaning()).collect();
         assert_eq!(meanings.len(), Verdict::ALL.len());
+        let words: BTreeSet<&str> = Verdict::ALL.iter().map(|v| v.in_plain_words()).collect();
+        assert_eq!(words.len(), Verdict::ALL.len());
+        assert_eq!(Verdict::OdVictim.told(), "fails after another test (od-victim)");
     }
 }

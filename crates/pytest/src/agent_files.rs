@@ -42,6 +42,7 @@ const FILES: &[(&str, &str)] = embed![
     "spare.py",
     "start.py",
     "trace/__init__.py",
+    "trace/draws.py",
     "trace/functions.py",
     "trace/hook.py",
     "trace/marks.py",

@@ -2,7 +2,8 @@
 //!
 //! The one that was named; else the virtual environment that is active; else the one that lies in
 //! the project; else `python3`. What was named and is not there is an error, not a reason to take
-//! another: results from the wrong environment are worse than none.
+//! another: results from the wrong environment are worse than none. The environment that `uvx`
+//! makes for us alone stands first on `PATH` and is not the project's.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -23,6 +24,8 @@ pub struct Surroundings {
     pub path: Option<OsString>,
     /// The working directory.
     pub current_dir: PathBuf,
+    /// The program that asks.
+    pub own_program: Option<PathBuf>,
 }
 
 /// The interpreter of a project.
@@ -113,6 +116,9 @@ impl NoInterpreter {
     }
 }
 
+/// The oldest Python that our agent runs in.
+const OLDEST: (u32, u32) = (3, 8);
+
 /// How long an interpreter may take to say its version.
 const VERSION_MAX: Duration = Duration::from_mins(1);
 
@@ -138,9 +144,14 @@ impl Interpreter {
             let source = InterpreterSource::Found { folder };
             return Ok(Self { program: program.into(), source, script });
         }
-        let folder = on_path("python3", around).ok_or(NoInterpreter::Path)?;
-        let script = beside(&folder.join("python3"), None);
-        Ok(Self { program: "python3".into(), source: InterpreterSource::Path, script })
+        let mut folders = on_path("python3", around).peekable();
+        let is_made_for_us = folders.next_if(|folder| made_for_us(folder, around)).is_some();
+        let folder = folders.next().ok_or(NoInterpreter::Path)?;
+        let python = folder.join("python3");
+        let script = beside(&python, None);
+        // By its name another would be found.
+        let program = if is_made_for_us { python.into() } else { "python3".into() };
+        Ok(Self { program, source: InterpreterSource::Path, script })
     }
 
     /// Which Python it is: `3.11.7`; else why it does not say.
@@ -157,6 +168,15 @@ impl Interpreter {
             _ => Err(format!("it does not say its version: {}", finished.exit)),
         };
         run_to_end(&line, VERSION_MAX, interrupt).map_err(|error| error.to_string()).and_then(said)
+    }
+
+    /// What is wrong with a version that our agent does not run in; nothing if it does.
+    pub fn too_old(version: &str) -> Option<String> {
+        let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+        let found = (numbers.next()??, numbers.next()??);
+        let (major, minor) = OLDEST;
+        (found < OLDEST)
+            .then(|| format!("Python {version} is too old: {major}.{minor} or later is needed"))
     }
 
     /// Which pytest is installed in its virtual environment: `9.0.1`; nothing if it has none, or
@@ -191,6 +211,7 @@ fn named_by_user(named: &OsStr, around: &Surroundings) -> Result<Interpreter, No
     let source = InterpreterSource::Named;
     if !named.as_encoded_bytes().contains(&b'/') {
         on_path(named, around)
+            .next()
             .ok_or(NoInterpreter::Named { program: named.into(), why: "it is not on PATH" })?;
         return Ok(Interpreter { program: named.to_owned(), source, script: None });
     }
@@ -239,10 +260,24 @@ fn in_project(current_dir: &Path) -> Option<(PathBuf, PathBuf)> {
     folders.find_map(|folder| python_of(&folder).map(|program| (folder, program)))
 }
 
-/// The folder on `PATH` in which a program lies.
-fn on_path(name: impl AsRef<Path>, around: &Surroundings) -> Option<PathBuf> {
-    let mut folders = std::env::split_paths(around.path.as_deref()?);
-    folders.find(|folder| is_file(&folder.join(&name)))
+/// The folders on `PATH` in which a program lies.
+fn on_path(name: impl AsRef<Path>, around: &Surroundings) -> impl Iterator<Item = PathBuf> {
+    let folders = around.path.as_deref().into_iter().flat_map(std::env::split_paths);
+    folders.filter(move |folder| is_file(&folder.join(&name)))
+}
+
+/// Whether `uvx` made the environment with these programs in order to run us, and for nothing
+/// else. One in which a project was installed has a pytest, too.
+fn made_for_us(folder: &Path, around: &Surroundings) -> bool {
+    let is_ours = || {
+        let own = around.own_program.as_ref()?.parent()?.canonicalize().ok()?;
+        Some(own == folder.canonicalize().ok()?)
+    };
+    let is_of_uv = || {
+        let settings = std::fs::read_to_string(folder.parent()?.join("pyvenv.cfg")).ok()?;
+        Some(settings.lines().any(|line| line.starts_with("uv =")))
+    };
+    is_ours() == Some(true) && is_of_uv() == Some(true) && !is_file(&folder.join("pytest"))
 }
 
 /// The `pytest` beside an interpreter. Without a folder, its name alone is enough to type.
@@ -261,6 +296,18 @@ mod tests {
     use super::*;
     use std::fs;
 
+    #[test]
+    fn versions_that_the_agent_does_not_run_in_are_known() {
+        let said = "Python 3.7.16 is too old: 3.8 or later is needed";
+        assert_eq!(Interpreter::too_old("3.7.16").as_deref(), Some(said));
+        for version in ["2.7.18", "3.6.0rc1", "3.7.0+"] {
+            assert!(Interpreter::too_old(version).is_some(), "{version}");
+        }
+        for version in ["3.8.0", "3.13.0", "3.14.0a1", "4.0.0", "unknown"] {
+            assert_eq!(Interpreter::too_old(version), None, "{version}");
+        }
+    }
+
     /// A repository with a folder in it, and an environment beside it.
     fn surroundings(folder: &Path) -> Surroundings {
         fs::create_dir_all(folder.join("repo/.git")).unwrap();
@@ -271,6 +318,7 @@ mod tests {
             virtual_env: None,
             path: Some(folder.join("bin").into()),
             current_dir: folder.join("repo/inside"),
+            own_program: None,
         }
     }
 
@@ -301,6 +349,31 @@ mod tests {
         assert_eq!(found.program, here.join("bin/python"));
         assert_eq!(found.typed(&around.current_dir), Path::new(".venv/bin/python"));
         assert_eq!(found.script.unwrap().typed, Path::new(".venv/bin/pytest"));
+    }
+
+    #[test]
+    fn the_environment_that_uvx_makes_for_us_is_not_the_projects() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut around = surroundings(folder.path());
+        let tool = folder.path().join("tool");
+        make(&tool.join("bin/python3"));
+        make(&tool.join("bin/unflake"));
+        fs::write(tool.join("pyvenv.cfg"), "home = /usr/bin\nuv = 0.9.0\n").unwrap();
+        let both = [tool.join("bin"), folder.path().join("bin")];
+        around.path = Some(std::env::join_paths(both).unwrap());
+        let first = |around: &Surroundings| Interpreter::find(around).unwrap().program;
+        assert_eq!(first(&around), "python3", "nobody says that we lie there");
+
+        around.own_program = Some(tool.join("bin/unflake"));
+        let found = Interpreter::find(&around).unwrap();
+        assert_eq!(found.program, folder.path().join("bin/python3"));
+        assert_eq!(found.typed(&around.current_dir), Path::new("python3"));
+
+        make(&tool.join("bin/pytest"));
+        assert_eq!(first(&around), "python3", "the project is installed there");
+        fs::remove_file(tool.join("bin/pytest")).unwrap();
+        fs::write(tool.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
+        assert_eq!(first(&around), "python3", "somebody else made it");
     }
 
     #[test]

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use unflake_model::{Outcome, Phase};
+use unflake_report::junit::Address;
 use unflake_report::junit_xml::{self, CiReport, ComplaintKind, NoReport};
 
-use crate::node_id::junit_address;
+use crate::node_id::{junit_address, unittest_address};
 
 /// One `testcase`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(crate) struct Case {
     name: String,
     outcome: Outcome,
     text: String,
+    /// What was said of an attempt before the last.
+    overcame: Option<String>,
 }
 
 /// What was said about one test.
@@ -33,6 +36,7 @@ pub(crate) fn parse(xml: &str) -> Result<Vec<Case>, NoReport> {
 
 /// Of several complaints about a test the heaviest decides its outcome.
 fn case(read: junit_xml::Case) -> Case {
+    let overcame = read.overcame().map(str::to_owned);
     let outcomes = read.complaints.iter().map(|complaint| match complaint.kind {
         ComplaintKind::Failure => Outcome::Failed { phase: Phase::Call },
         ComplaintKind::Error if complaint.message.starts_with("failed on teardown") => {
@@ -40,9 +44,10 @@ fn case(read: junit_xml::Case) -> Case {
         }
         ComplaintKind::Error => Outcome::Error,
         ComplaintKind::Skipped => Outcome::Skipped,
+        ComplaintKind::Overcome => Outcome::Passed,
     });
     let outcome = outcomes.max_by_key(|outcome| weight(*outcome)).unwrap_or(Outcome::Passed);
-    Case { outcome, text: read.text(), class: read.class, name: read.name }
+    Case { outcome, text: read.text(), class: read.class, name: read.name, overcame }
 }
 
 /// Which of two reports about one test counts: the heavier one.
@@ -83,17 +88,29 @@ pub(crate) fn assign(ids: &[&str], cases: Vec<Case>) -> (Vec<Option<Reported>>, 
     (reported, is_in_order, strangers)
 }
 
+/// What a test is called in JUnit XML, there as pytest writes it, and in a project of `unittest` as
+/// its readers expect it.
+pub fn address(id: &str) -> Address {
+    let is_unittest = !id.contains("::");
+    let dotted = unittest_address(id).filter(|_| is_unittest);
+    let (class, name) = dotted.unwrap_or_else(|| junit_address(id));
+    Address { class, name }
+}
+
 /// JUnit XML as pytest writes it, one file after the other, about tests with these ids.
 pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
-    let places: BTreeMap<(String, String), usize> =
-        ids.iter().enumerate().rev().map(|(place, id)| (junit_address(id), place)).collect();
+    let numbered = || ids.iter().enumerate().rev();
+    let mut places: BTreeMap<(String, String), usize> =
+        numbered().filter_map(|(place, id)| Some((unittest_address(id)?, place))).collect();
+    places.extend(numbered().map(|(place, id)| (junit_address(id), place)));
     let mut report = CiReport::default();
     let mut cases = Vec::new();
     for xml in xmls {
         cases.extend(parse(xml)?);
     }
     for case in cases {
-        let is_failed = 2 <= weight(case.outcome);
+        let is_failed = 2 <= weight(case.outcome) || case.overcame.is_some();
+        let text = case.overcame.unwrap_or(case.text);
         let address = (case.class, case.name);
         match places.get(&address) {
             None if is_failed => report.unknown.push(format!("{}::{}", address.0, address.1)),
@@ -102,7 +119,7 @@ pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
                 let is_new = !report.order.contains(place);
                 report.order.extend(is_new.then_some(*place));
                 let is_told = report.failed.iter().any(|(told, _)| told == place);
-                report.failed.extend((is_failed && !is_told).then_some((*place, case.text)));
+                report.failed.extend((is_failed && !is_told).then_some((*place, text)));
             }
         }
     }

@@ -26,7 +26,7 @@ mod unittest;
 pub use interpreter::{
     Interpreter, InterpreterSource, NoInterpreter, Surroundings, folders_of_project,
 };
-pub use junit::ci_report;
+pub use junit::{address, ci_report};
 pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose};
 pub use plain::{Invocation, Plain, PlainError};
 pub use project::{HASH_SEED, Project, Runner, hash_seed, own_env};

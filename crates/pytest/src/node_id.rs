@@ -25,6 +25,13 @@ pub(crate) fn junit_address(id: &str) -> (String, String) {
     (escape(&names.join(".")), escape(&(last + parameter)))
 }
 
+/// The dotted name of a test of `unittest`, as those write it into JUnit XML that run such tests.
+pub(crate) fn unittest_address(id: &str) -> Option<(String, String)> {
+    let (class, name) = id.rsplit_once('.')?;
+    let is_dotted = |c: char| c == '.' || c == '_' || c.is_alphanumeric();
+    id.chars().all(is_dotted).then(|| (class.to_owned(), name.to_owned()))
+}
+
 /// What pytest puts in place of characters that XML cannot hold; those that ids can.
 fn escape(text: &str) -> String {
     text.replace('\u{fffe}', "#xFFFE").replace('\u{ffff}', "#xFFFF")

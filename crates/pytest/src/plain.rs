@@ -55,12 +55,19 @@ const STARTER: &str = "import sys, pytest; \
     tests = open(sys.argv[1], encoding='utf-8').read().split('\\n'); \
     sys.exit(pytest.main(sys.argv[2:] + tests))";
 
-/// Starts pytest with each test once more at the end, as another item of the same parent, so that
-/// fixtures live as they would for two tests. pytest has an option for that (`--keep-duplicates`),
-/// but no version heeds it for tests that are named. Tried with 6.2 to 9.0.
+/// Starts pytest with each test once more at the end, as another item of another class and file
+/// (all of them copies), so that what was set up for these is set up again. Doctests use up the
+/// names that their examples see, so these are copied as well. pytest has an option for that
+/// (`--keep-duplicates`), but no version heeds it for tests that are named. Tried with 6.2 to 9.0.
 const TWICE: &str = "import copy, pytest, sys; \
-    again = lambda item: (vars(new := copy.copy(item)).pop('_obj', 0), \
-    vars(new).pop('_instance', 0), new._initrequest(), new)[-1]; \
+    is_top = lambda node: isinstance(node, (pytest.File, pytest.Session)); \
+    up = lambda node: setattr(new := copy.copy(node), 'parent', \
+    node.parent if is_top(node) else up(node.parent)) or new; \
+    again = lambda item: (vars(new := up(item)).pop('_obj', 0), \
+    vars(new).pop('_instance', 0), \
+    hasattr(new, 'dtest') and (setattr(new, 'dtest', copy.copy(new.dtest)), \
+    vars(new.dtest).update(globs=dict(new.dtest.globs))), \
+    getattr(new, '_initrequest', int)(), new)[-1]; \
     twice = type('Twice', (), {'pytest_collection_modifyitems': \
     lambda self, items: items.extend(list(map(again, items)))})(); \
     sys.exit(pytest.main(sys.argv[1:], plugins=[twice]))";

@@ -9,10 +9,10 @@ mod common;
 
 use std::time::Duration;
 
-use common::{AMPLE, Little, outcomes, run, run_order, suite, tree};
+use common::{AMPLE, Little, outcomes, run, run_in, run_order, suite, tree};
 use unflake_engine::process::{CommandLine, run_to_end};
 use unflake_engine::{Ending, Engine, Interrupt, Limits, PlainEnding, Start, StartErrorKind};
-use unflake_model::{Order, Outcome, OutcomeKind, Phase};
+use unflake_model::{Environment, Order, Outcome, OutcomeKind, Phase, TestIndex};
 use unflake_pytest::{Invocation, Plain, Runner};
 
 const PASSED: Outcome = Outcome::Passed;
@@ -489,4 +489,34 @@ fn a_plain_run_that_dies_or_hangs_or_refuses_says_so() {
     plain.time_max = Duration::from_millis(500);
     let run = plain.run_order(&["test_it.py::test_hangs"], &interrupt).unwrap();
     assert_eq!(run.ending, PlainEnding::TimedOut);
+}
+
+#[test]
+fn a_hash_seed_has_one_interpreter_for_all_its_runs_and_leaves_all_else_to_chance() {
+    let tests = "import os, random\n\nSTARTED = os.urandom(8).hex()\n\n\n\
+        def test_it():\n    \
+        assert 0, (STARTED, hash('a string'), hash('another'), random.random(), 'end')\n";
+    let little = Little::new(&[("test_it.py", tests)]);
+    let mut engine = little.try_start(|limits| limits.jobs = 2).unwrap();
+    let mut told = |seed: u64| -> Vec<String> {
+        let order = Order::from_distinct([TestIndex::new(0)]);
+        let ran = run_in(&mut engine, order, Environment::Hashed { seed });
+        assert_eq!(ran.ending, Ending::Complete);
+        let message = &ran.messages[0];
+        let inside = message.split_once('(').unwrap().1;
+        inside.split(',').map(str::to_owned).collect()
+    };
+    let (first, second, other, third) = (told(1), told(1), told(2), told(1));
+    assert_eq!(first[..3], second[..3], "the same interpreter");
+    assert_eq!(first[..3], third[..3], "also after another seed");
+    assert_ne!(first[3], second[3], "random numbers are not held fixed");
+    assert_ne!(first[0], other[0]);
+    assert_ne!(first[1..3], other[1..3], "strings are hashed otherwise");
+    // Of interpreters that wait, few are kept: the oldest had to go, and another was started.
+    for seed in 3..8 {
+        told(seed);
+    }
+    let fourth = told(1);
+    assert_ne!(first[0], fourth[0]);
+    assert_eq!(first[1..3], fourth[1..3]);
 }

@@ -87,6 +87,7 @@ impl Kind {
             Verdict::OdVictim | Verdict::OdBrittle | Verdict::OdUnknownRole => Some(Self::Od),
             Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Ud => Some(Self::Nod),
             Verdict::Id
+            | Verdict::Env
             | Verdict::Nio
             | Verdict::NotFlaky
             | Verdict::AlwaysFailing

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unflake_model::{
-    Cause, Confidence, Dependencies, Group, OutcomeChange, OutcomeKind, RunId, Spent, Tally,
-    TestIndex,
+    Cause, Confidence, Dependencies, Factor, Group, OutcomeChange, OutcomeKind, RunId, Spent,
+    Tally, TestIndex,
 };
 use unflake_stats::rate::interval;
 
 use crate::visible::{is_treacherous, tail};
-use crate::{Choice, Exhibit, Failure, State, View, Warning};
+use crate::{Choice, Exhibit, Failure, KnownFactor, Origin, State, View, Warning};
 
 /// The version of the contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -114,6 +114,7 @@ struct Summary {
     cost: Cost,
     wall_seconds: f64,
     flake_rate_detectable: f64,
+    hash_seeds: u64,
     confidence: f64,
 }
 
@@ -144,6 +145,8 @@ struct FindingRow<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     choices: Vec<ChoiceRow<'a>>,
     reproduce: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    known_factors: Vec<KnownFactorRow<'a>>,
     confirmed: bool,
     confidence: Option<f64>,
     evidence: EvidenceRow,
@@ -205,6 +208,33 @@ struct EvidenceRow {
     alone: Option<Count>,
     after_group: Option<Count>,
     cold: Option<ColdRow>,
+}
+
+/// What an earlier `shake` found.
+#[derive(Serialize)]
+struct KnownFactorRow<'a> {
+    factors: Vec<&'static str>,
+    makes_it_fail: bool,
+    with: Count,
+    without: Count,
+    command: Option<&'a str>,
+    campaign: &'a str,
+    older_code: bool,
+}
+
+impl<'a> KnownFactorRow<'a> {
+    fn of(known: &'a KnownFactor) -> Self {
+        let count = |tally: Tally| Count { failures: tally.failures, runs: tally.attempts };
+        Self {
+            factors: known.factors.iter().map(Factor::slug).collect(),
+            makes_it_fail: known.makes_it_fail,
+            with: count(known.with),
+            without: count(known.without),
+            command: known.command.as_deref(),
+            campaign: &known.campaign,
+            older_code: known.is_of_older_code,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -287,6 +317,7 @@ impl Summary {
             cost: Cost::of(view.spent),
             wall_seconds: seconds(view.wall_time),
             flake_rate_detectable: rounded(view.flake_rate_detectable),
+            hash_seeds: view.n_seeds,
             confidence: rounded(view.confidence.get()),
         }
     }
@@ -323,6 +354,7 @@ impl<'a> FindingRow<'a> {
             state: state.map(StateRow::of).collect(),
             choices: exhibit.choices.iter().map(ChoiceRow::of).collect(),
             reproduce: &exhibit.reproduce,
+            known_factors: exhibit.factors.iter().map(KnownFactorRow::of).collect(),
             confirmed: exhibit.is_confirmed(),
             confidence: finding.confidence.map(|confidence| rounded(confidence.get())),
             evidence: EvidenceRow::of(view, exhibit),
@@ -347,7 +379,8 @@ impl FailureRate {
 
 impl EvidenceRow {
     fn of(view: &View<'_>, exhibit: &Exhibit) -> Self {
-        let run = |run: Option<RunId>| run.map(|run| run.0);
+        // A run of another campaign has no number in this one.
+        let run = |run: Option<RunId>| run.filter(|run| *run < Origin::LENT).map(|run| run.0);
         let name = |run: Option<RunId>| run.map(|run| view.origin.run_name(run));
         let count = |tally: Tally| Count { failures: tally.failures, runs: tally.attempts };
         Self {
@@ -357,7 +390,7 @@ impl EvidenceRow {
             failed_in: name(exhibit.finding.failed_in),
             alone: exhibit.finding.contrast.map(|contrast| count(contrast.alone)),
             after_group: exhibit.finding.contrast.map(|contrast| count(contrast.after_group)),
-            cold: exhibit.cold_confirmed.map(|it| ColdRow {
+            cold: exhibit.cold.said().map(|it| ColdRow {
                 as_predicted: it.as_predicted,
                 tries: it.tries,
                 others: Some(it.others).filter(|others| 0 < *others),

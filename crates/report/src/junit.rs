@@ -6,6 +6,9 @@
 //! are `rerunFailure` or `rerunError`. Readers that know nothing of reruns see plain passes and
 //! failures. Verdict and counts are properties, commands are `system-out`.
 //!
+//! What a test is called is for those to say who know its runner: a report of ours is read where
+//! the runner's own is, and there the same test must have the same name.
+//!
 //! Written as it goes, so that 100,000 tests need no memory. Control characters, most of which XML
 //! 1.0 cannot hold even as references, are removed. Bounded: [`ATTEMPTS_MAX`] failed attempts per
 //! test, the end of each text; the counts are always complete.
@@ -17,7 +20,7 @@ use std::time::Duration;
 
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
-use unflake_model::{OutcomeKind, TestIndex};
+use unflake_model::{OutcomeKind, TestId, TestIndex};
 
 use crate::visible::{first_line, tail};
 use crate::{Exhibit, FailedAttempt, Origin, Record, View};
@@ -26,14 +29,29 @@ use crate::{Exhibit, FailedAttempt, Origin, Record, View};
 const NAME: &str = "unflake";
 /// Failed attempts written per test.
 pub const ATTEMPTS_MAX: usize = 100;
+/// Before the name of the run, which stands above what the runner said.
+pub(crate) const RUN: &str = "run ";
 /// Bytes kept of each text, from its end.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// Characters kept of each message.
 const MESSAGE_CHARS_MAX: usize = 1000;
 
+/// What a test is called in JUnit XML.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    /// Its `classname`.
+    pub class: String,
+    /// Its `name`.
+    pub name: String,
+}
+
 /// Writes the reports about the modules of a project, or the one about all of it, which needs no
-/// name.
-pub fn write(modules: &[(&str, View<'_>)], out: &mut impl Write) -> io::Result<()> {
+/// name. Tests are called as `address` says that their runner calls them.
+pub fn write(
+    modules: &[(&str, View<'_>)],
+    address: &dyn Fn(&Origin, &TestId) -> Address,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let counted: Vec<Counts> = modules.iter().map(|(_, view)| Counts::of(view)).collect();
@@ -46,7 +64,8 @@ pub fn write(modules: &[(&str, View<'_>)], out: &mut impl Write) -> io::Result<(
         let exhibits: BTreeMap<TestIndex, &Exhibit> =
             view.exhibits.iter().map(|exhibit| (exhibit.finding.test, exhibit)).collect();
         for test in view.suite.tests() {
-            test_case(&mut xml, view, test, exhibits.get(&test).copied())?;
+            let address = address(view.origin, view.suite.id(test));
+            test_case(&mut xml, view, (test, &address), exhibits.get(&test).copied())?;
         }
         xml.write_event(Event::End(BytesEnd::new("testsuite")))?;
     }
@@ -135,12 +154,11 @@ impl Counts {
 fn test_case(
     xml: &mut Writer<impl Write>,
     view: &View<'_>,
-    test: TestIndex,
+    (test, address): (TestIndex, &Address),
     exhibit: Option<&Exhibit>,
 ) -> io::Result<()> {
-    let class = view.suite.class_name(view.suite.class_of(test));
-    let case = with(BytesStart::new("testcase"), "classname", class);
-    let case = with(case, "name", view.suite.id(test).as_str());
+    let case = with(BytesStart::new("testcase"), "classname", &address.class);
+    let case = with(case, "name", &address.name);
     let case = with(case, "time", &seconds(view.suite.duration(test)));
     let record = view.records.get(test.get());
     if exhibit.is_none() && standing(record) == Standing::Passed {
@@ -219,7 +237,7 @@ fn failed_attempt(
     let start = with(BytesStart::new(name), "message", &message);
     let start = with(start, "type", attempt.outcome.as_str());
     let run = origin.run_name(attempt.run);
-    let text = format!("run {run}\n{}", tail(&attempt.failure.text, TEXT_BYTES_MAX));
+    let text = format!("{RUN}{run}\n{}", tail(&attempt.failure.text, TEXT_BYTES_MAX));
     if matches!(name, "failure" | "error") {
         return element(xml, start, &text);
     }

@@ -7,6 +7,8 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
+use crate::junit;
+
 /// One `testcase`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -14,7 +16,7 @@ pub struct Case {
     pub class: String,
     /// Its `name`.
     pub name: String,
-    /// What is said against it; nothing if it passed.
+    /// What is said against it; nothing if it passed, or only what it overcame.
     pub complaints: Vec<Complaint>,
 }
 
@@ -38,12 +40,39 @@ pub enum ComplaintKind {
     Error,
     /// `skipped`.
     Skipped,
+    /// `flakyFailure` or `flakyError`: an attempt that failed of a test that then passed.
+    Overcome,
 }
 
 impl Case {
-    /// All that is said against it.
+    /// All that is said against it in the end.
     pub fn text(&self) -> String {
-        self.complaints.iter().map(|complaint| complaint.text.as_str()).collect()
+        let last = self.complaints.iter().filter(|it| it.kind != ComplaintKind::Overcome);
+        last.map(Complaint::said).collect()
+    }
+
+    /// What was said when it failed, before it passed; `None` if it did not overcome a failure.
+    pub fn overcame(&self) -> Option<&str> {
+        let mut earlier = self.complaints.iter().filter(|it| it.kind == ComplaintKind::Overcome);
+        earlier.next().map(Complaint::said)
+    }
+}
+
+impl Complaint {
+    /// What the runner said; in our own reports, the name of the run stands above that.
+    fn said(&self) -> &str {
+        let is_name = |run: &str| {
+            let (campaign, number) = run.rsplit_once('/').unwrap_or(("", run));
+            let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+            is_number && campaign.bytes().all(|it| it.is_ascii_hexdigit())
+        };
+        let text = match self.kind {
+            // Around the element that has the text there is but white space.
+            ComplaintKind::Overcome => self.text.trim(),
+            _ => &self.text,
+        };
+        let rest = text.strip_prefix(junit::RUN).and_then(|rest| rest.split_once('\n'));
+        rest.filter(|(run, _)| is_name(run)).map_or(text, |(_, said)| said)
     }
 }
 
@@ -53,7 +82,8 @@ pub struct CiReport {
     /// The tests that were run, by their places among the known ones, in the order in which they
     /// were.
     pub order: Vec<usize>,
-    /// Those of them that failed, with what was said.
+    /// Those of them that failed, be it that they passed when they were run again, with what was
+    /// said.
     pub failed: Vec<(usize, String)>,
     /// Failed cases that are no known test.
     pub unknown: Vec<String>,
@@ -125,6 +155,9 @@ fn enter(
         "failure" => ComplaintKind::Failure,
         "error" => ComplaintKind::Error,
         "skipped" => ComplaintKind::Skipped,
+        "flakyFailure" | "flakyError" => ComplaintKind::Overcome,
+        // Surefire puts the text of reruns into an element of its own.
+        "stackTrace" if parent == Some(Tag::Complaint) => return Ok(Tag::Complaint),
         _ => return Ok(Tag::Other),
     };
     match cases.last_mut().filter(|_| parent == Some(Tag::Case)) {
@@ -176,6 +209,19 @@ mod tests {
         assert_eq!(cases[0].text(), "1 < 0 & on");
         assert_eq!(cases[1], Case { class: String::new(), name: "b".into(), complaints: vec![] });
         assert_eq!(cases.len(), 2);
+    }
+
+    #[test]
+    fn attempts_that_were_overcome_are_no_failure_but_are_told() {
+        let xml = r#"<testsuite><testcase classname="t" name="a">
+            <flakyFailure message="m"><stackTrace>run 3f2a91/7
+assert 1</stackTrace><system-out>o</system-out></flakyFailure></testcase>
+            <testcase classname="t" name="b"><failure message="m">run away</failure>
+            <rerunFailure message="m"><stackTrace>again</stackTrace></rerunFailure></testcase>
+            </testsuite>"#;
+        let cases = read(xml).unwrap();
+        assert_eq!((cases[0].text().as_str(), cases[0].overcame()), ("", Some("assert 1")));
+        assert_eq!((cases[1].text().as_str(), cases[1].overcame()), ("run away", None));
     }
 
     #[test]

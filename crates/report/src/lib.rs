@@ -22,8 +22,8 @@
 //!
 //! **What comes from tests is never obeyed.** Names, messages and output may hold terminal escapes,
 //! text-direction overrides, table bars, tags or characters that XML has no place for. Each format
-//! makes them harmless in its own way; a test id is otherwise spelled as its runner spells it, and
-//! neither an id nor a command is ever broken or shortened.
+//! makes them harmless in its own way; a test id is otherwise spelled as its runner spells it and
+//! never broken or shortened, nor is a command, but between its words and behind a backslash.
 //!
 //! **A number comes with what is behind it**: failures with attempts and interval, a confirmation
 //! with its count, "nothing found" with the flake rate that would have been seen.
@@ -40,6 +40,7 @@ pub mod idflakies;
 pub mod json;
 pub mod junit;
 pub mod junit_xml;
+mod known;
 pub mod markdown;
 mod page;
 mod ranking;
@@ -47,6 +48,7 @@ pub mod rerun_study;
 mod rows;
 pub mod saved;
 pub mod shake;
+mod shell;
 pub mod table;
 pub mod terminal;
 mod view;
@@ -55,11 +57,13 @@ mod warning;
 pub mod why;
 mod words;
 
-pub use page::{Colour, Layout};
+pub use known::KnownFactor;
+pub use page::{Colour, Detail, Ink, Layout, Page};
+pub use shell::quote;
 pub use view::{
-    Choice, Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, Seen, State,
-    Study, View,
+    Choice, Cold, Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, Seen,
+    State, Study, View,
 };
 pub use visible::visible;
 pub use warning::{NotCollected, Warning};
-pub use words::{failed, percent, plural, span};
+pub use words::{failed, is_script, percent, plural, span};

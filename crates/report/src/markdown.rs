@@ -11,7 +11,7 @@ use unflake_model::TestIndex;
 
 use crate::ranking::{Family, ranked};
 use crate::visible::{last_lines, visible};
-use crate::words::{self, more};
+use crate::words::{self, Next, more};
 use crate::{Exhibit, View};
 
 /// GitHub refuses comments of more than 65,536 characters; this leaves room for a caller's words.
@@ -77,7 +77,7 @@ fn table(comment: &mut Comment, view: &View<'_>, exhibits: &[&Exhibit]) {
         return;
     }
     let sure = words::percent(view.confidence.get(), 1);
-    comment.add(&format!("| verdict | test | failed | {sure} % interval | depends on |\n"));
+    comment.add(&format!("| kind | test | failed | {sure} % interval | depends on |\n"));
     comment.add("|---|---|---|---|---|\n");
     let rows = exhibits.iter().take(ROWS_MAX).map(|exhibit| row(view, exhibit));
     let n_rows = comment.add_within(TABLE_BYTES, rows);
@@ -101,7 +101,7 @@ fn row(view: &View<'_>, exhibit: &Exhibit) -> String {
     let roles: Vec<String> = roles.into_iter().flatten().collect();
     format!(
         "| {}{} | {} | {} | {} | {} |\n",
-        finding.verdict,
+        finding.verdict.told(),
         if exhibit.is_confirmed() { "" } else { " (not confirmed)" },
         name(view, finding.test),
         words::of(finding.tally),
@@ -139,9 +139,11 @@ fn details(comment: &mut Comment, view: &View<'_>, exhibits: &[&Exhibit]) {
 fn detail(view: &View<'_>, exhibit: &Exhibit) -> String {
     let finding = &exhibit.finding;
     let id = html(&visible(view.suite.id(finding.test).as_str()));
-    let mut parts =
-        vec![format!("<details><summary>{} <code>{id}</code></summary>\n\n", finding.verdict)];
-    let rate = words::failed(finding.tally, view.confidence);
+    let mut parts = vec![format!(
+        "<details><summary><code>{id}</code> {}</summary>\n\n",
+        finding.verdict.told()
+    )];
+    let rate = words::rate(finding, view.confidence);
     parts.push(format!("- {}\n- {rate}\n", finding.verdict.meaning()));
     parts.extend(roles(view, exhibit));
     let state = exhibit.state.iter().take(NAMED_MAX);
@@ -154,6 +156,10 @@ fn detail(view: &View<'_>, exhibit: &Exhibit) -> String {
     if !evidence.is_empty() {
         parts.push(format!("- {evidence}\n"));
     }
+    parts.push(match words::next(view, exhibit) {
+        Next::Command(command) => format!("- next: {}\n", code(&command)),
+        Next::Advice(advice) => format!("- next: {advice}\n"),
+    });
     parts.push("\n".to_owned());
     if !exhibit.reproduce.is_empty() {
         let commands: Vec<_> =

@@ -1,4 +1,5 @@
-//! Lines for a terminal: labels in a column, prose wrapped, ids and commands never broken.
+//! Lines for a terminal: labels in a column, prose wrapped, ids never broken, commands only so that
+//! a shell reads them as one. What is too long to stand beside its label stands below it.
 //!
 //! Width is counted in characters. Some scripts take two columns for one; so whatever comes from
 //! outside stands last on its line, where it can push nothing out of line.
@@ -20,23 +21,53 @@ pub enum Colour {
     Off,
 }
 
+/// How much is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// What was found, and not what to do next.
+    Brief,
+    /// What most want to know.
+    #[default]
+    Usual,
+    /// Also what stands behind it: every finding in full, its runs, commands however long.
+    Full,
+}
+
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns to wrap prose at. Ids and commands may go beyond: broken, they are of no use.
+    /// Columns to wrap prose at. Ids and words of commands may go beyond: broken, they are useless.
     pub width: usize,
     /// Whether to send colours.
     pub colour: Colour,
+    /// How much is told.
+    pub detail: Detail,
+}
+
+impl Layout {
+    /// Narrower than this, text is laid out as if it were this wide.
+    pub const WIDTH_MIN: usize = 40;
+
+    /// Words alone, as wide as this.
+    pub const fn plain(width: usize) -> Self {
+        Self { width, colour: Colour::Off, detail: Detail::Usual }
+    }
 }
 
 /// What a piece of text is, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ink {
+pub enum Ink {
+    /// As it is.
     Plain,
+    /// What is read first.
     Heading,
+    /// What helps to read the rest.
     Faint,
+    /// The kind of a finding.
     Verdict(Verdict),
+    /// To be typed.
     Command,
+    /// Something in the way.
     Warning,
 }
 
@@ -60,51 +91,99 @@ impl Ink {
 const INDENT: usize = 2;
 /// As wide as the longest label, `state-setters`, and two spaces.
 const LABEL: usize = 15;
-/// Narrower than this, prose is wrapped as if it were this wide.
-const PROSE_MIN: usize = 30;
+/// What has no room beside its label stands below it, this far in.
+const BELOW: usize = 4;
+/// With less room than this beside a label, everything stands below it.
+const ROOM_MIN: usize = 30;
 
 /// Text under construction.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub struct Page {
     text: String,
     layout: Layout,
 }
 
 impl Page {
-    pub(crate) fn new(layout: Layout) -> Self {
+    /// An empty one.
+    pub fn new(layout: Layout) -> Self {
         Self { text: String::new(), layout }
     }
 
-    pub(crate) fn finish(self) -> String {
+    /// All of it.
+    pub fn finish(self) -> String {
         self.text
     }
 
-    /// How much fits beside a label.
-    pub(crate) fn room(&self) -> usize {
-        self.layout.width.saturating_sub(INDENT + LABEL).max(PROSE_MIN)
+    /// How much is told.
+    pub fn detail(&self) -> Detail {
+        self.layout.detail
     }
 
-    pub(crate) fn blank(&mut self) {
+    /// How much fits beside a label, or where that is too little, below it.
+    pub fn room(&self) -> usize {
+        if self.is_narrow() { self.room_below() } else { self.width() - INDENT - LABEL }
+    }
+
+    /// How much fits below a label.
+    pub fn room_below(&self) -> usize {
+        self.width() - BELOW
+    }
+
+    fn width(&self) -> usize {
+        self.layout.width.max(Layout::WIDTH_MIN)
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.width() < INDENT + LABEL + ROOM_MIN
+    }
+
+    /// An empty line.
+    pub fn blank(&mut self) {
         self.text.push('\n');
     }
 
     /// A line of pieces, as they are.
-    pub(crate) fn line(&mut self, pieces: &[(Ink, &str)]) {
+    pub fn line(&mut self, pieces: &[(Ink, &str)]) {
         for (ink, piece) in pieces {
             self.paint(*ink, piece);
         }
         self.text.push('\n');
     }
 
+    /// What must not be broken behind what may stand above it, if one line does not hold both.
+    pub fn line_with_id(&mut self, (ink, before): (Ink, &str), (id_ink, id): (Ink, &str)) {
+        if before.chars().count() + id.chars().count() <= self.width() {
+            return self.line(&[(ink, before), (id_ink, id)]);
+        }
+        let indent = " ".repeat(before.len() - before.trim_start().len());
+        for line in wrapped(before, self.width() - indent.len()) {
+            self.line(&[(Ink::Plain, &indent), (ink, &line)]);
+        }
+        let indent = indent + &" ".repeat(INDENT);
+        self.line(&[(Ink::Plain, &indent), (id_ink, id)]);
+    }
+
     /// Sentences over the whole width.
-    pub(crate) fn prose(&mut self, text: &str) {
-        for line in wrapped(text, self.layout.width.max(PROSE_MIN)) {
-            self.line(&[(Ink::Plain, &line)]);
+    pub fn prose(&mut self, text: &str) {
+        self.prose_in(Ink::Plain, text);
+    }
+
+    /// The same in a colour.
+    pub fn prose_in(&mut self, ink: Ink, text: &str) {
+        for line in wrapped(text, self.width()) {
+            self.line(&[(ink, &line)]);
+        }
+    }
+
+    /// Sentences that belong to what stands above them.
+    pub fn prose_below(&mut self, text: &str) {
+        for line in wrapped(text, self.width() - INDENT) {
+            self.line(&[(Ink::Plain, &" ".repeat(INDENT)), (Ink::Plain, &line)]);
         }
     }
 
     /// A warning, set off from what stands before it.
-    pub(crate) fn warning(&mut self, warning: &Warning) {
+    pub fn warning(&mut self, warning: &Warning) {
         self.blank();
         self.line(&[(Ink::Warning, "warning"), (Ink::Plain, "  "), (Ink::Heading, warning.slug())]);
         self.row("what", &visible(&warning.message()));
@@ -112,21 +191,46 @@ impl Page {
     }
 
     /// Sentences beside a label.
-    pub(crate) fn row(&mut self, label: &str, text: &str) {
-        let lines = wrapped(text, self.room());
-        self.exact(label, Ink::Plain, &lines);
+    pub fn row(&mut self, label: &str, text: &str) {
+        self.row_in(label, Ink::Plain, text);
     }
 
-    /// Lines beside a label, as they are; nothing without lines.
-    pub(crate) fn exact(&mut self, label: &str, ink: Ink, lines: &[impl AsRef<str>]) {
+    /// The same in a colour.
+    pub fn row_in(&mut self, label: &str, ink: Ink, text: &str) {
+        let lines = wrapped(text, self.room());
+        self.exact(label, ink, &lines);
+    }
+
+    /// Commands beside a label, each to be pasted as it stands: one that is too long goes on in the
+    /// next line, behind a backslash, and only between words.
+    pub fn commands(&mut self, label: &str, commands: &[impl AsRef<str>]) {
+        let room = self.room_below();
+        let lines: Vec<String> =
+            commands.iter().flat_map(|command| continued(command.as_ref(), room)).collect();
+        self.exact(label, Ink::Command, &lines);
+    }
+
+    /// Lines beside a label, as they are; below it, if one of them would go beyond the width.
+    /// Nothing without lines.
+    pub fn exact(&mut self, label: &str, ink: Ink, lines: &[impl AsRef<str>]) {
+        let room = self.room();
+        let is_long = lines.iter().any(|line| room < line.as_ref().chars().count());
+        let is_below = self.is_narrow() || is_long;
+        if is_below && !label.is_empty() && !lines.is_empty() {
+            self.line(&[(Ink::Plain, &" ".repeat(INDENT)), (Ink::Faint, label)]);
+        }
         for (number, line) in lines.iter().enumerate() {
             let label = if number == 0 { label } else { "" };
             if label.is_empty() && line.as_ref().is_empty() {
                 self.blank();
                 continue;
             }
-            self.text.push_str(&" ".repeat(INDENT));
-            self.paint(Ink::Faint, &format!("{label:<LABEL$}"));
+            if is_below {
+                self.text.push_str(&" ".repeat(BELOW));
+            } else {
+                self.text.push_str(&" ".repeat(INDENT));
+                self.paint(Ink::Faint, &format!("{label:<LABEL$}"));
+            }
             self.paint(ink, line.as_ref());
             self.text.push('\n');
         }
@@ -164,6 +268,52 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A command over as many lines as it takes, as a shell reads them as one.
+fn continued(command: &str, room: usize) -> Vec<String> {
+    const FURTHER: &str = "  ";
+    const GOES_ON: &str = " \\";
+    if command.chars().count() <= room {
+        return vec![command.to_owned()];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in shell_words(command) {
+        let n_chars = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + n_chars + GOES_ON.len() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(line) => {
+                line.push_str(GOES_ON);
+                lines.push(format!("{FURTHER}{word}"));
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The words of a command, with their quotes. Nothing is dropped but the spaces between them.
+fn shell_words(command: &str) -> Vec<&str> {
+    let (mut words, mut start, mut quote, mut is_escaped) = (Vec::new(), 0, None, false);
+    for (place, c) in command.char_indices() {
+        match (quote, c) {
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, ' ') => {
+                words.push(&command[start..place]);
+                start = place + 1;
+            }
+            _ => (),
+        }
+    }
+    words.push(&command[start..]);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 fn is_unit(word: &str) -> bool {
     matches!(word.trim_end_matches([')', ',', '.', ':', ';']), "%" | "s" | "min" | "h")
 }
@@ -184,9 +334,20 @@ mod tests {
     }
 
     #[test]
+    fn a_long_command_goes_on_between_words_and_never_within_quotes() {
+        let command = r"python -m pytest a.py::b 'c.py::d[x y '\'' z]' e.py::f";
+        assert_eq!(
+            continued(command, 30),
+            [r"python -m pytest a.py::b \", r"  'c.py::d[x y '\'' z]' \", "  e.py::f",]
+        );
+        assert_eq!(continued(command, 80), [command]);
+        assert_eq!(shell_words(r#"a "b \" c" \' d"#), ["a", r#""b \" c""#, r"\'", "d"]);
+    }
+
+    #[test]
     fn colour_only_adds() {
         let render = |colour| {
-            let mut page = Page::new(Layout { width: 40, colour });
+            let mut page = Page::new(Layout { colour, ..Layout::plain(60) });
             page.line(&[(Ink::Verdict(Verdict::OdVictim), "od-victim"), (Ink::Plain, " a")]);
             page.row("kind", "passes alone");
             page.finish()

@@ -15,7 +15,7 @@ use unflake_stats::rerun_study::{Advice, Place, Tables, TestRow, TimingHint};
 use unflake_stats::suite_failure::Relatedness;
 
 use crate::words::{failed, percent, plural, span};
-use crate::{Warning, visible};
+use crate::{Detail, Ink, Layout, Page, Warning, visible};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -45,32 +45,46 @@ pub struct StudyView<'a> {
 }
 
 /// For people.
-pub fn text(view: &StudyView<'_>) -> String {
-    let mut text = head(view);
+pub fn text(view: &StudyView<'_>, layout: Layout) -> String {
+    let mut page = Page::new(layout);
+    for line in head(view).lines() {
+        page.prose(line);
+    }
     if !view.tables.tests.is_empty() {
-        text.push('\n');
-        text.push_str(&aligned(&table(view)));
+        page.blank();
+        for line in aligned(&table(view)).lines() {
+            page.line(&[(Ink::Plain, line)]);
+        }
         for row in view.tables.tests.iter().take(TESTS_MAX) {
-            let _ = writeln!(text, "\n{}", visible(view.suite.id(row.test).as_str()));
+            page.blank();
+            page.line(&[(Ink::Heading, &visible(view.suite.id(row.test).as_str()))]);
             for (name, line) in about(view, row) {
-                let _ = writeln!(text, "  {name:<12}{line}");
+                page.row(name, &line);
             }
         }
         let n_more = view.tables.tests.len().saturating_sub(TESTS_MAX);
         if 0 < n_more {
-            let _ = writeln!(text, "\nand {n_more} more");
+            page.blank();
+            page.prose(&format!("and {n_more} more"));
         }
-        text.push('\n');
+        page.blank();
         for line in about_suite(view) {
-            let _ = writeln!(text, "{line}");
+            match line.strip_prefix("  ") {
+                Some(line) => page.prose_below(line),
+                None => page.prose(&line),
+            }
+        }
+        if layout.detail != Detail::Brief {
+            page.prose(
+                "`unflake why TEST` says on what one depends, `unflake shake TEST` what \
+                        makes it fail at random.",
+            );
         }
     }
     for warning in view.warnings {
-        let (slug, message) = (warning.slug(), warning.message());
-        let _ =
-            writeln!(text, "\nwarning  {slug}\n  {}\n  {}", visible(&message), warning.advice());
+        page.warning(warning);
     }
-    text
+    page.finish()
 }
 
 /// For a pull request.
@@ -160,10 +174,8 @@ fn p_value(p: Option<f64>) -> String {
 /// What is said about one test, line by line.
 fn about(view: &StudyView<'_>, row: &TestRow) -> Vec<(&'static str, String)> {
     let verdict = row.classified.verdict;
-    let mut lines = vec![
-        ("verdict", format!("{verdict}: {}", verdict.meaning())),
-        ("suite", failed(row.in_suite, view.confidence)),
-    ];
+    let mut lines =
+        vec![("kind", verdict.told()), ("suite", failed(row.in_suite, view.confidence))];
     if 0 < row.alone.attempts {
         lines.push(("alone", failed(row.alone, view.confidence)));
     }

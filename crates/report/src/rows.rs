@@ -4,8 +4,11 @@ use unflake_model::{CleanersOf, Group, TestIndex};
 
 use crate::page::{Ink, Page};
 use crate::visible::visible;
-use crate::words::{more, noun};
-use crate::{Choice, Exhibit, State, View};
+use crate::words::{self, Next, is_script, more, noun};
+use crate::{Choice, Detail, Exhibit, State, View};
+
+/// What stands before the polluters that cleaners clean up after.
+const AFTER: &str = "after ";
 
 /// How much of each list is shown.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +78,11 @@ fn cleaners(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, caps: Caps) {
     for of in known.iter().take(caps.items) {
         let indent = if has_one_group { "" } else { "  " };
         if !has_one_group {
-            let group = group_names(view, &of.polluters, caps);
-            lines.push(format!("after {}", group.join(" then ")));
+            let mut group = group_lines(view, &of.polluters, page.room() - AFTER.len(), caps);
+            if let Some(first) = group.first_mut() {
+                first.insert_str(0, AFTER);
+            }
+            lines.extend(group);
         }
         let names = of.cleaners.iter().take(caps.items).map(|test| id(view, *test));
         let rest = more(of.cleaners.len(), caps.items);
@@ -88,10 +94,11 @@ fn cleaners(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, caps: Caps) {
 
 /// Shared places.
 pub(crate) fn state(page: &mut Page, exhibit: &Exhibit, caps: Caps) {
-    let mut lines: Vec<String> =
-        exhibit.state.iter().take(caps.items).map(state_in_words).collect();
-    lines.extend(more(exhibit.state.len(), caps.items));
-    page.exact("state", Ink::Plain, &lines);
+    for (number, state) in exhibit.state.iter().take(caps.items).enumerate() {
+        page.row(if number == 0 { "state" } else { "" }, &state_in_words(state));
+    }
+    let rest = more(exhibit.state.len(), caps.items);
+    page.exact("", Ink::Plain, rest.as_slice());
 }
 
 /// "`shop.config.SETTINGS['currency']` (global): 'EUR' became 'USD'".
@@ -126,11 +133,42 @@ pub(crate) fn choice_in_words(choice: &Choice) -> Vec<String> {
     std::iter::once(asks).chain(from).chain([which]).collect()
 }
 
-/// Commands, each on a line of its own.
-pub(crate) fn reproduce(page: &mut Page, exhibit: &Exhibit, caps: Caps) {
-    let commands: Vec<_> =
-        exhibit.reproduce.iter().take(caps.items).map(|command| visible(command)).collect();
-    page.exact("reproduce", Ink::Command, &commands);
-    let rest = more(exhibit.reproduce.len(), caps.items);
+/// What an earlier `shake` found.
+pub(crate) fn factors(page: &mut Page, exhibit: &Exhibit) {
+    for (number, factor) in exhibit.factors.iter().enumerate() {
+        page.row(if number == 0 { "factor" } else { "" }, &factor.in_words());
+    }
+}
+
+/// Commands, each on a line of its own: what one can read, unless everything is asked for.
+pub(crate) fn reproduce(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, caps: Caps) {
+    let all = &exhibit.reproduce;
+    let replay = words::replay(view, exhibit);
+    let replay = replay.filter(|_| all.iter().any(|command| is_script(command)));
+    let is_left_out =
+        |command: &&String| replay.is_some() && page.detail() < Detail::Full && is_script(command);
+    let (left_out, shown): (Vec<_>, Vec<_>) = all.iter().partition(is_left_out);
+    let commands = replay.iter().chain(shown.iter().copied()).take(caps.items);
+    let commands: Vec<_> = commands.map(|command| visible(command)).collect();
+    page.commands("reproduce", &commands);
+    let rest = more(shown.len() + replay.iter().len(), caps.items);
     page.exact("", Ink::Plain, rest.as_slice());
+    if let Some(often) = words::how_often(exhibit).filter(|_| !commands.is_empty()) {
+        page.row("", &often);
+    }
+    if !left_out.is_empty() && page.detail() == Detail::Usual {
+        let runner = visible(&view.origin.runner);
+        page.row("", &format!("-v shows the long command for plain {runner}"));
+    }
+}
+
+/// What to do next.
+pub(crate) fn next(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
+    if page.detail() == Detail::Brief {
+        return;
+    }
+    match words::next(view, exhibit) {
+        Next::Command(command) => page.commands("next", &[command]),
+        Next::Advice(advice) => page.row("next", advice),
+    }
 }

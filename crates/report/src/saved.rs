@@ -12,11 +12,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Cause, CleanersOf, Confidence, Contrast, Dependencies, Finding, Group, OutcomeChange,
-    OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Verdict,
+    Cause, CleanersOf, Confidence, Contrast, Dependencies, Environment, Factor, Factors, Finding,
+    Group, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Tried, Verdict,
 };
 
-use crate::{Choice, Confirmation, Ended, Exhibit, Failure, Origin, State, Study, Warning};
+use crate::{
+    Choice, Cold, Confirmation, Ended, Exhibit, Failure, KnownFactor, Origin, State, Study, Warning,
+};
 
 /// The version of the format.
 pub const VERSION: u32 = 1;
@@ -70,6 +72,8 @@ struct Saved {
     wall_micros: u64,
     n_orders: u64,
     flake_rate_detectable: f64,
+    #[serde(default)]
+    n_seeds: u64,
     confidence: f64,
     origin: SavedOrigin,
 }
@@ -81,6 +85,10 @@ struct SavedExhibit {
     confirmed: bool,
     confidence: Option<f64>,
     tally: SavedTally,
+    #[serde(default)]
+    tried: SavedTried,
+    #[serde(default)]
+    fails_under: Option<SavedEnvironment>,
     passed_in: Option<u64>,
     failed_in: Option<u64>,
     polluters: Vec<Vec<usize>>,
@@ -94,10 +102,111 @@ struct SavedExhibit {
     cold_confirmed: Option<(u32, u32)>,
     #[serde(default)]
     cold_others: u32,
+    #[serde(default)]
+    cold_refused: Option<String>,
     failure: Option<(String, String)>,
     state: Vec<SavedState>,
     #[serde(default)]
     choices: Vec<SavedChoice>,
+    #[serde(default)]
+    factors: Vec<SavedFactor>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedFactor {
+    factors: Vec<String>,
+    how: Vec<String>,
+    with: SavedTally,
+    without: SavedTally,
+    makes_it_fail: bool,
+    cause: Option<String>,
+    command: Option<String>,
+    campaign: String,
+    is_of_older_code: bool,
+}
+
+impl SavedFactor {
+    fn of(known: &KnownFactor) -> Self {
+        Self {
+            factors: known.factors.iter().map(|it| it.slug().to_owned()).collect(),
+            how: known.how.clone(),
+            with: tally(known.with),
+            without: tally(known.without),
+            makes_it_fail: known.makes_it_fail,
+            cause: known.cause.map(|cause| cause.slug().to_owned()),
+            command: known.command.clone(),
+            campaign: known.campaign.clone(),
+            is_of_older_code: known.is_of_older_code,
+        }
+    }
+
+    fn restore(self) -> Option<KnownFactor> {
+        let factors = self.factors.iter().map(|name| name.parse::<Factor>().ok());
+        Some(KnownFactor {
+            factors: factors.collect::<Option<_>>()?,
+            how: self.how,
+            with: restored_tally(self.with),
+            without: restored_tally(self.without),
+            makes_it_fail: self.makes_it_fail,
+            cause: self.cause.and_then(|slug| slug.parse().ok()),
+            command: self.command,
+            campaign: self.campaign,
+            is_of_older_code: self.is_of_older_code,
+        })
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SavedTried {
+    runs: u64,
+    orders: u64,
+    seeds: u64,
+    neighbours: u64,
+    changed: u64,
+    factors: u32,
+}
+
+impl SavedTried {
+    fn of(Tried { runs, orders, seeds, neighbours, changed, factors }: Tried) -> Self {
+        Self { runs, orders, seeds, neighbours, changed, factors: factors.bits() }
+    }
+
+    fn restore(self) -> Option<Tried> {
+        let Self { runs, orders, seeds, neighbours, changed, factors } = self;
+        let factors = Factors::from_bits(factors)?;
+        Some(Tried { runs, orders, seeds, neighbours, changed, factors })
+    }
+}
+
+/// With no factors: only strings are hashed otherwise.
+#[derive(Serialize, Deserialize)]
+struct SavedEnvironment {
+    factors: Option<u32>,
+    seed: u64,
+}
+
+impl SavedEnvironment {
+    fn of(environment: Environment) -> Option<Self> {
+        match environment {
+            Environment::Plain => None,
+            Environment::Hashed { seed } => Some(Self { factors: None, seed }),
+            Environment::Perturbed { factors, seed } => {
+                Some(Self { factors: Some(factors.bits()), seed })
+            }
+        }
+    }
+
+    fn restore(self) -> Option<Environment> {
+        let seed = self.seed;
+        match self.factors {
+            None => Some(Environment::Hashed { seed }),
+            Some(bits) => {
+                let factors = Factors::from_bits(bits)?;
+                Some(Environment::Perturbed { factors, seed })
+            }
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -163,6 +272,8 @@ struct SavedOrigin {
     hash_seed: Option<u64>,
     command: String,
     campaign: Option<String>,
+    #[serde(default)]
+    lent: Vec<(u64, String)>,
 }
 
 /// Runs, attempts, microseconds.
@@ -194,6 +305,7 @@ impl Saved {
             wall_micros: micros(study.wall_time),
             n_orders: study.n_orders,
             flake_rate_detectable: study.flake_rate_detectable,
+            n_seeds: study.n_seeds,
             confidence: study.confidence.get(),
             origin: SavedOrigin {
                 runner: origin.runner,
@@ -202,6 +314,7 @@ impl Saved {
                 hash_seed: origin.hash_seed,
                 command: origin.command,
                 campaign: origin.campaign,
+                lent: origin.lent.into_iter().map(|(run, name)| (run.0, name)).collect(),
             },
         }
     }
@@ -230,6 +343,7 @@ impl Saved {
             wall_time: Duration::from_micros(self.wall_micros),
             n_orders: self.n_orders,
             flake_rate_detectable: self.flake_rate_detectable,
+            n_seeds: self.n_seeds,
             confidence: Confidence::new(self.confidence).ok()?,
             ended: Ended::ALL.into_iter().find(|ended| ended.slug() == self.ended)?,
             origin: Origin {
@@ -239,6 +353,7 @@ impl Saved {
                 hash_seed: self.origin.hash_seed,
                 command: self.origin.command,
                 campaign: self.origin.campaign,
+                lent: self.origin.lent.into_iter().map(|(n, name)| (RunId(n), name)).collect(),
             },
             suite,
         })
@@ -258,6 +373,8 @@ impl SavedExhibit {
             confirmed: finding.confirmed,
             confidence: finding.confidence.map(Confidence::get),
             tally: tally(finding.tally),
+            tried: SavedTried::of(finding.tried),
+            fails_under: finding.fails_under.and_then(SavedEnvironment::of),
             passed_in: finding.passed_in.map(|run| run.0),
             failed_in: finding.failed_in.map(|run| run.0),
             polluters: groups(polluters),
@@ -271,11 +388,16 @@ impl SavedExhibit {
             questions: finding.questions,
             spent: spent(finding.spent),
             reproduce: exhibit.reproduce.clone(),
-            cold_confirmed: exhibit.cold_confirmed.map(|it| (it.as_predicted, it.tries)),
-            cold_others: exhibit.cold_confirmed.map_or(0, |it| it.others),
+            cold_confirmed: exhibit.cold.said().map(|it| (it.as_predicted, it.tries)),
+            cold_others: exhibit.cold.said().map_or(0, |it| it.others),
+            cold_refused: match &exhibit.cold {
+                Cold::Refused(reason) => Some(reason.clone()),
+                Cold::NotAsked | Cold::Said(_) => None,
+            },
             failure: failure.map(|it| (it.message.clone(), it.text.clone())),
             state: state.map(SavedState::of).collect(),
             choices: exhibit.choices.iter().map(SavedChoice::of).collect(),
+            factors: exhibit.factors.iter().map(SavedFactor::of).collect(),
         }
     }
 
@@ -293,6 +415,7 @@ impl SavedExhibit {
             confirmed: self.confirmed,
             confidence: self.confidence.and_then(|it| Confidence::new(it).ok()),
             tally: restored_tally(self.tally),
+            tried: self.tried.restore()?,
             passed_in: self.passed_in.map(RunId),
             failed_in: self.failed_in.map(RunId),
             dependencies: Dependencies {
@@ -301,7 +424,10 @@ impl SavedExhibit {
                 state_setters: groups(self.state_setters)?,
             },
             is_complete: self.is_complete,
-            fails_under: None,
+            fails_under: match self.fails_under {
+                None => None,
+                Some(saved) => Some(saved.restore()?),
+            },
             contrast: self.contrast.map(|(alone, after_group)| Contrast {
                 alone: restored_tally(alone),
                 after_group: restored_tally(after_group),
@@ -310,14 +436,20 @@ impl SavedExhibit {
             spent: restored_spent(self.spent),
         };
         let others = self.cold_others;
-        let cold = |(as_predicted, tries)| Confirmation { as_predicted, tries, others };
+        let said = |(as_predicted, tries)| Confirmation { as_predicted, tries, others };
+        let cold = match (self.cold_confirmed, self.cold_refused) {
+            (Some(counts), _) => Cold::Said(said(counts)),
+            (None, Some(reason)) => Cold::Refused(reason),
+            (None, None) => Cold::NotAsked,
+        };
         Some(Exhibit {
             finding,
             reproduce: self.reproduce,
-            cold_confirmed: self.cold_confirmed.map(cold),
+            cold,
             failure: self.failure.map(|(message, text)| Failure { message, text }),
             state: self.state.into_iter().map(SavedState::restore).collect(),
             choices: self.choices.into_iter().map(SavedChoice::restore).collect(),
+            factors: self.factors.into_iter().filter_map(SavedFactor::restore).collect(),
             // Orders are on record with their runs.
             seen: None,
         })

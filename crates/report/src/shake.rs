@@ -6,6 +6,7 @@
 //! would have been seen: not to have seen a failure is no proof.
 
 pub mod json;
+pub mod saved;
 pub mod text;
 
 use std::time::Duration;

@@ -18,7 +18,7 @@ pub fn render(view: &View<'_>) -> String {
         return String::new();
     }
     let interval = format!("{} % INTERVAL", percent(view.confidence.get(), 1));
-    let titles = ["VERDICT", "CONFIRMED", "FAILED", &interval, "DEPENDS ON", "TEST"];
+    let titles = ["KIND", "CONFIRMED", "FAILED", &interval, "DEPENDS ON", "TEST"];
     let mut lines = vec![titles.map(str::to_owned)];
     lines.extend(exhibits.iter().take(LINES_MAX).map(|exhibit| cells(view, exhibit)));
     let more = more(exhibits.len(), LINES_MAX).map(|more| more + "\n");
@@ -28,7 +28,7 @@ pub fn render(view: &View<'_>) -> String {
 fn cells(view: &View<'_>, exhibit: &Exhibit) -> [String; 6] {
     let tally = exhibit.finding.tally;
     [
-        exhibit.finding.verdict.slug().to_owned(),
+        exhibit.finding.verdict.told(),
         if exhibit.is_confirmed() { "yes" } else { "no" }.to_owned(),
         format!("{}/{}", tally.failures, tally.attempts),
         limits(tally, view.confidence),

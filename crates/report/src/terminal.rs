@@ -2,21 +2,21 @@
 //!
 //! How many tests are flaky, and from how many causes; then cause by cause, the most worthwhile
 //! first, each finding with its kind in words, its rate, what it depends on, what that rests on,
-//! and commands to paste. Then what else is worth knowing, what limits the answer, what it cost,
-//! and what to do next.
+//! commands to paste, and what to do next. Then what else is worth knowing, what limits the answer,
+//! what it cost, and where to begin.
 //!
 //! Bounded: the first findings are shown in full, further ones on a line each, the rest is counted.
 //! Nothing needs colour to be understood.
 
 use std::collections::BTreeSet;
 
-use unflake_model::{Dependencies, OutcomeChange, TestIndex};
+use unflake_model::{Dependencies, OutcomeChange, TestIndex, Verdict};
 
 use crate::page::{Ink, Page};
 use crate::ranking::{Family, ranked};
-use crate::rows::{Caps, choices, id, reproduce, roles, state};
+use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
 use crate::visible::first_line;
-use crate::{Exhibit, Layout, View, words};
+use crate::{Detail, Exhibit, Layout, View, words};
 
 /// Findings of one cause that are shown in full.
 const FULL_PER_CAUSE: usize = 3;
@@ -36,7 +36,7 @@ const CAPS: Caps = Caps { items: 4, group: 8 };
 pub fn render(view: &View<'_>, layout: Layout) -> String {
     let families = ranked(view);
     let mut page = Page::new(layout);
-    page.line(&[(Ink::Heading, &words::headline(view, &families))]);
+    page.prose_in(Ink::Heading, &words::headline(view, &families));
     findings(&mut page, view, &families);
     set_up(&mut page, view);
     changes(&mut page, view);
@@ -50,15 +50,28 @@ pub fn render(view: &View<'_>, layout: Layout) -> String {
 struct Room {
     full: usize,
     lines: usize,
+    full_per_cause: usize,
     /// Whether what stands last takes a blank line after it.
     is_after_block: bool,
+    /// What the lines above are about, where these are lines.
+    heading: Option<Verdict>,
+}
+
+impl Room {
+    fn new(detail: Detail) -> Self {
+        let (full, full_per_cause) = match detail {
+            Detail::Brief | Detail::Usual => (FULL_MAX, FULL_PER_CAUSE),
+            Detail::Full => (usize::MAX, usize::MAX),
+        };
+        Self { full, lines: LINES_MAX, full_per_cause, is_after_block: true, heading: None }
+    }
 }
 
 fn findings(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
-    let mut room = Room { full: FULL_MAX, lines: LINES_MAX, is_after_block: true };
+    let mut room = Room::new(page.detail());
     let mut n_shown = 0;
     for family in families {
-        if room.full + room.lines == 0 {
+        if room.full == 0 && room.lines == 0 {
             break;
         }
         n_shown += show(page, view, family, &mut room);
@@ -66,17 +79,18 @@ fn findings(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
     let n_all: usize = families.iter().map(|family| family.members.len()).sum();
     if let Some(more) = words::more(n_all, n_shown) {
         page.blank();
-        page.prose(&format!("{more}; all are in the JSON report"));
+        page.prose(&format!("{more}; -v shows all, and so does --json"));
     }
 }
 
 /// Shows a cause, and says for how many findings that accounts.
 fn show(page: &mut Page, view: &View<'_>, family: &Family<'_>, room: &mut Room) -> usize {
-    let n_full = family.members.len().min(FULL_PER_CAUSE).min(room.full);
+    let n_full = family.members.len().min(room.full_per_cause).min(room.full);
     let n_lines = (family.members.len() - n_full).min(LINES_PER_CAUSE).min(room.lines);
     let is_block = 0 < n_full || 1 < family.members.len();
     if is_block || room.is_after_block {
         page.blank();
+        room.heading = None;
     }
     if 1 < family.members.len() {
         cause(page, view, family);
@@ -95,7 +109,7 @@ fn show(page: &mut Page, view: &View<'_>, family: &Family<'_>, room: &mut Room) 
         page.blank();
     }
     for exhibit in &family.members[n_full..n_full + n_lines] {
-        one_line(page, view, exhibit);
+        one_line(page, view, exhibit, &mut room.heading);
     }
     room.full -= n_full;
     room.lines -= n_lines;
@@ -116,12 +130,6 @@ fn cause(page: &mut Page, view: &View<'_>, family: &Family<'_>) {
     page.exact("look at", Ink::Plain, &lines);
 }
 
-fn title(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
-    let verdict = exhibit.finding.verdict;
-    let id = id(view, exhibit.finding.test);
-    page.line(&[(Ink::Verdict(verdict), verdict.slug()), (Ink::Plain, "  "), (Ink::Heading, &id)]);
-}
-
 /// Where the roles are told.
 #[derive(Clone, Copy)]
 enum Roles {
@@ -132,28 +140,37 @@ enum Roles {
 }
 
 fn finding(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, told: Roles) {
-    title(page, view, exhibit);
-    page.row("kind", exhibit.finding.verdict.meaning());
-    page.row("rate", &words::failed(exhibit.finding.tally, view.confidence));
+    let verdict = exhibit.finding.verdict;
+    page.line(&[(Ink::Heading, &id(view, exhibit.finding.test))]);
+    page.row_in("kind", Ink::Verdict(verdict), &verdict.told());
+    page.row("rate", &words::rate(&exhibit.finding, view.confidence));
     match told {
         Roles::Told => roles(page, view, exhibit, CAPS),
         Roles::AsBefore => page.row("depends on", "the same tests as the first of this cause"),
     }
     state(page, exhibit, CAPS);
     choices(page, exhibit);
+    factors(page, exhibit);
     if let Some(failure) = &exhibit.failure {
         page.exact("failure", Ink::Plain, &[first_line(&failure.message, page.room())]);
     }
     page.row("evidence", &words::evidence(view, exhibit));
-    reproduce(page, exhibit, CAPS);
+    if page.detail() == Detail::Full {
+        page.row("runs", &words::seen_in(view, exhibit));
+    }
+    reproduce(page, view, exhibit, CAPS);
+    next(page, view, exhibit);
 }
 
-fn one_line(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
+/// A further finding, below a heading with its kind.
+fn one_line(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, heading: &mut Option<Verdict>) {
     let verdict = exhibit.finding.verdict;
-    let slug = format!("{:<21}", verdict.slug());
+    if *heading != Some(verdict) {
+        page.prose_in(Ink::Verdict(verdict), &verdict.told());
+        *heading = Some(verdict);
+    }
     let rate = format!("  failed {:<12}  ", words::of(exhibit.finding.tally));
-    let id = id(view, exhibit.finding.test);
-    page.line(&[(Ink::Verdict(verdict), &slug), (Ink::Plain, &rate), (Ink::Plain, &id)]);
+    page.line_with_id((Ink::Plain, &rate), (Ink::Plain, &id(view, exhibit.finding.test)));
 }
 
 /// Tests that fail as the project runs them, where no finding says so.
@@ -200,7 +217,7 @@ fn changes(page: &mut Page, view: &View<'_>) {
             later.as_str(),
             view.origin.run_name(later_run),
         );
-        page.line(&[(Ink::Plain, &what), (Ink::Plain, &id(view, change.test))]);
+        page.line_with_id((Ink::Plain, &what), (Ink::Plain, &id(view, change.test)));
     }
     if let Some(more) = words::more(news.len(), NAMED_MAX) {
         page.prose(&more);
@@ -221,10 +238,12 @@ fn summary(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
     page.prose(&format!("{}.", words::effort(view)));
     page.prose(&format!("{}.", words::reach(view)));
     if let Some(seed) = view.origin.hash_seed {
-        page.prose(&format!("PYTHONHASHSEED was not set; it was {seed} in all runs."));
+        page.prose(&format!("PYTHONHASHSEED was not set; it was {seed} where it was not varied."));
     }
     if let Some(ending) = words::ending(view) {
         page.prose(&format!("{ending}."));
     }
-    page.prose(&format!("{}.", words::next_step(view, families)));
+    if page.detail() != Detail::Brief {
+        page.prose(&format!("{}.", words::next_step(view, families)));
+    }
 }

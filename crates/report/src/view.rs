@@ -3,6 +3,7 @@
 //! Built by whoever ran the campaign; read by every format. No part has a default: a format that
 //! shows nothing where something was forgotten would mislead.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use unflake_model::{
     Cause, Confidence, Finding, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex,
 };
 
-use crate::Warning;
+use crate::{KnownFactor, Warning};
 
 /// Everything a finished or interrupted campaign knows.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct View<'a> {
     pub n_orders: u64,
     /// A test with this flake rate would have been seen to fail with [`View::confidence`].
     pub flake_rate_detectable: f64,
+    /// Under how many hash seeds tests were run, each in an order of its own; 1 if not varied.
+    pub n_seeds: u64,
     /// The confidence asked for; also that of the intervals.
     pub confidence: Confidence,
     /// Why the campaign looked no further.
@@ -74,6 +77,8 @@ pub struct Study {
     pub n_orders: u64,
     /// See [`View::flake_rate_detectable`].
     pub flake_rate_detectable: f64,
+    /// See [`View::n_seeds`].
+    pub n_seeds: u64,
     /// See [`View::confidence`].
     pub confidence: Confidence,
     /// See [`View::ended`].
@@ -98,6 +103,7 @@ impl Study {
             wall_time: self.wall_time,
             n_orders: self.n_orders,
             flake_rate_detectable: self.flake_rate_detectable,
+            n_seeds: self.n_seeds,
             confidence: self.confidence,
             ended: self.ended,
             origin: &self.origin,
@@ -113,7 +119,7 @@ pub struct Exhibit {
     /// Commands to paste into a shell, which show the effect with the project's own runner.
     pub reproduce: Vec<String>,
     /// What these commands showed when they were tried, without us in the process.
-    pub cold_confirmed: Option<Confirmation>,
+    pub cold: Cold,
     /// How it failed, once.
     pub failure: Option<Failure>,
     /// Where the tests share state, as far as that is known.
@@ -121,6 +127,8 @@ pub struct Exhibit {
     /// Which open choices it depends on, as far as that is known: one, or the first and the last
     /// of several that matter together.
     pub choices: Vec<Choice>,
+    /// What an earlier `shake` found to change how it ends.
+    pub factors: Vec<KnownFactor>,
     /// How it ended in the original order, and an order in which it ended otherwise.
     pub seen: Option<(Seen, Seen)>,
 }
@@ -149,6 +157,44 @@ pub struct Choice {
     pub number: u64,
     /// How many there were.
     pub n: u64,
+}
+
+/// What the project's own runner says about a finding. One value, so that what it shows never
+/// stands beside that it could not be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cold {
+    /// Nothing: it was not asked.
+    #[default]
+    NotAsked,
+    /// Nothing: it could not be asked, for this reason.
+    Refused(String),
+    /// This.
+    Said(Confirmation),
+}
+
+impl Cold {
+    /// What it showed, if it was asked.
+    pub fn said(&self) -> Option<Confirmation> {
+        match self {
+            Self::Said(confirmation) => Some(*confirmation),
+            Self::NotAsked | Self::Refused(_) => None,
+        }
+    }
+
+    /// Whether it was asked, and showed what was found every time.
+    pub fn is_shown(&self) -> bool {
+        self.said().is_some_and(Confirmation::is_complete)
+    }
+}
+
+impl From<Result<Option<Confirmation>, String>> for Cold {
+    fn from(answer: Result<Option<Confirmation>, String>) -> Self {
+        match answer {
+            Ok(Some(confirmation)) => Self::Said(confirmation),
+            Ok(None) => Self::NotAsked,
+            Err(reason) => Self::Refused(reason),
+        }
+    }
 }
 
 /// What came of trying the printed commands.
@@ -232,6 +278,8 @@ pub struct Origin {
     pub command: String,
     /// The name of the campaign in the history; `None` where it is not kept.
     pub campaign: Option<String>,
+    /// Runs of other campaigns that served as evidence, by their numbers here: their names.
+    pub lent: BTreeMap<RunId, String>,
 }
 
 impl Origin {
@@ -245,12 +293,19 @@ impl Origin {
             hash_seed: None,
             command: command.to_owned(),
             campaign,
+            lent: BTreeMap::new(),
         }
     }
+
+    /// The first number of runs that are lent: no campaign has as many of its own.
+    pub const LENT: RunId = RunId(1_000_000_000_000);
 
     /// A run as it is given to `unflake replay`: campaign and number, or the number alone where
     /// there is no history to find it in.
     pub fn run_name(&self, run: RunId) -> String {
+        if let Some(name) = self.lent.get(&run) {
+            return name.clone();
+        }
         match &self.campaign {
             Some(campaign) => format!("{campaign}/{}", run.0),
             None => run.0.to_string(),
@@ -270,7 +325,7 @@ impl Exhibit {
     /// depends on the order the commands must have shown it; of a test that fails at random they
     /// promise nothing.
     pub fn is_confirmed(&self) -> bool {
-        let is_tried = self.cold_confirmed.is_some() || self.reproduce.is_empty();
+        let is_tried = self.cold.said().is_some() || self.reproduce.is_empty();
         let needs_trial = self.finding.verdict.is_order_dependent();
         self.finding.confirmed && !self.is_contradicted() && (is_tried || !needs_trial)
     }
@@ -278,7 +333,7 @@ impl Exhibit {
     /// Whether the commands did not show what they promise.
     pub(crate) fn is_contradicted(&self) -> bool {
         !self.finding.verdict.is_non_deterministic()
-            && self.cold_confirmed.is_some_and(|confirmation| !confirmation.is_complete())
+            && self.cold.said().is_some_and(|confirmation| !confirmation.is_complete())
     }
 }
 

@@ -65,10 +65,29 @@ pub enum Warning {
         /// How many.
         n_tests: u64,
     },
-    /// The plain runner could not be asked.
+    /// All tests could not be run by the plain runner, to be compared with.
+    NotCompared {
+        /// What stands against it: `it was stopped after 60 s`.
+        reason: String,
+    },
+    /// The plain runner could not be asked about some of what was found.
     PlainNotRun {
+        /// About which tests, as far as they were noted.
+        #[serde(default)]
+        tests: Vec<String>,
         /// What stands against it: `it did not come to its end within 60 s`.
         reason: String,
+    },
+    /// Tests that cannot be run a second time in one process as if it were the first.
+    NotRepeated {
+        /// Which.
+        tests: Vec<String>,
+    },
+    /// Tests that failed when we ran them a second time in one process, which the plain runner does
+    /// not show.
+    TwiceNotShown {
+        /// Which.
+        tests: Vec<String>,
     },
     /// Runs under other open choices could not be started.
     PerturbedNotRun {
@@ -95,7 +114,7 @@ pub struct NotCollected {
     pub reason: String,
 }
 
-/// Parts not collected that are named in a message.
+/// Parts not collected, or tests, that are named in a message.
 const PARTS_MAX: usize = 5;
 
 impl Warning {
@@ -111,7 +130,10 @@ impl Warning {
             Self::OutputTruncated { .. } => "output-truncated",
             Self::NotRecorded { .. } => "not-recorded",
             Self::DiffersFromPlain { .. } => "differs-from-plain",
+            Self::NotCompared { .. } => "not-compared",
             Self::PlainNotRun { .. } => "plain-not-run",
+            Self::NotRepeated { .. } => "not-repeated",
+            Self::TwiceNotShown { .. } => "twice-not-shown",
             Self::PerturbedNotRun { .. } => "perturbed-not-run",
             Self::WatchedInPart => "watched-in-part",
             Self::BrokenOff { .. } => "broken-off",
@@ -148,8 +170,29 @@ impl Warning {
                 let tests = crate::words::plural(*n_tests, "test", "tests");
                 format!("{tests} ended otherwise than in the plain runner, isolated or not")
             }
-            Self::PlainNotRun { reason } => {
-                format!("the plain runner could not be asked: {reason}")
+            Self::NotCompared { reason } => {
+                format!("all tests could not be run by the plain runner as well: {reason}")
+            }
+            Self::PlainNotRun { tests, reason } => {
+                let about = match tests.as_slice() {
+                    [] => String::new(),
+                    [test] => format!(" about {test}"),
+                    [test, others @ ..] => format!(" about {test} and {} more", others.len()),
+                };
+                format!("the plain runner could not be asked{about}: {reason}")
+            }
+            Self::NotRepeated { tests } => {
+                let items = crate::words::plural(tests.len() as u64, "test", "tests");
+                let which = named(tests);
+                format!("{items} of a plugin's own kind ran once only in each process: {which}")
+            }
+            Self::TwiceNotShown { tests } => {
+                let items = crate::words::plural(tests.len() as u64, "test", "tests");
+                let which = named(tests);
+                format!(
+                    "{items} failed the second time in one process of ours, which the plain runner \
+                     did not show: {which}"
+                )
             }
             Self::PerturbedNotRun { n_runs, reason } => {
                 let runs = crate::words::plural(*n_runs, "run", "runs");
@@ -191,9 +234,17 @@ impl Warning {
             Self::DiffersFromPlain { .. } => {
                 "flaky tests do that; look twice at what is said about tests that are not"
             }
+            Self::NotCompared { .. } => {
+                "whether isolation changes how tests end was not seen; \
+                 look twice at tests that are said to fail always"
+            }
             Self::PlainNotRun { .. } => {
                 "what was found rests on our own runs; try the printed command yourself"
             }
+            Self::NotRepeated { .. } => {
+                "whether they fail when run a second time is not known; nothing else is missing"
+            }
+            Self::TwiceNotShown { .. } => "they are not called flaky for that",
             Self::PerturbedNotRun { .. } => {
                 "tests that depend on such a choice may be missing; \
                  let the runner collect the same tests, by the same names, at every start"
@@ -205,6 +256,12 @@ impl Warning {
             Self::BrokenOff { .. } => "put that right and start it again",
         }
     }
+}
+
+fn named(tests: &[String]) -> String {
+    let shown = tests[..tests.len().min(PARTS_MAX)].join(", ");
+    let more = crate::words::more(tests.len(), PARTS_MAX);
+    more.map_or_else(|| shown.clone(), |more| format!("{shown}, {more}"))
 }
 
 fn not_collected(parts: &[NotCollected]) -> String {

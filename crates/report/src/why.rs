@@ -2,21 +2,21 @@
 //!
 //! The full form of what [`crate::terminal`] shows in a few lines: the kind with a sentence on what
 //! it means for the reader, every role, the end of the failure's text, what the verdict cost and
-//! how sure it is. It ends with what is not known, because the absence of a polluter from a list
-//! must not be taken for its innocence.
+//! how sure it is. What is not known is said, because the absence of a polluter from a list must
+//! not be taken for its innocence. It ends with what to do next.
 
 use unflake_model::Verdict;
 
 use crate::page::{Ink, Page};
 use crate::ranking::ranked;
-use crate::rows::{Caps, choices, id, reproduce, roles, state};
+use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
 use crate::visible::{last_lines, visible};
-use crate::{Ended, Exhibit, Layout, View, terminal, words};
+use crate::{Cold, Detail, Ended, Exhibit, Layout, View, terminal, words};
 
 const CAPS: Caps = Caps { items: 100, group: 100 };
 /// Lines of a failure's text.
 const LINES_MAX: usize = 40;
-/// Columns of a failure's text: what is cut off beyond is rarely read.
+/// Columns of a failure's text where everything is told: what is cut off beyond is rarely read.
 const COLUMNS_MAX: usize = 200;
 /// Tests named that share the cause.
 const SHARED_MAX: usize = 10;
@@ -26,31 +26,35 @@ pub fn render(view: &View<'_>, exhibit: &Exhibit, layout: Layout) -> String {
     let finding = &exhibit.finding;
     let mut page = Page::new(layout);
     page.line(&[(Ink::Heading, &id(view, finding.test))]);
-    let slug = finding.verdict.slug();
-    let meaning = format!(": {}", finding.verdict.meaning());
-    page.line(&[(Ink::Verdict(finding.verdict), slug), (Ink::Plain, &meaning)]);
+    page.prose_in(Ink::Verdict(finding.verdict), &finding.verdict.told());
     page.prose(advice(finding.verdict));
     page.blank();
-    page.row("rate", &words::failed(finding.tally, view.confidence));
+    page.row("rate", &words::rate(finding, view.confidence));
+    tried(&mut page, view, exhibit);
     page.row("evidence", &words::evidence(view, exhibit));
-    page.row("runs", &seen_in(view, exhibit));
+    page.row("runs", &words::seen_in(view, exhibit));
     roles(&mut page, view, exhibit, CAPS);
     state(&mut page, exhibit, CAPS);
     choices(&mut page, exhibit);
+    factors(&mut page, exhibit);
     shared(&mut page, view, exhibit);
     failure(&mut page, exhibit);
-    reproduce(&mut page, exhibit, CAPS);
+    reproduce(&mut page, view, exhibit, CAPS);
     page.row("confidence", &confidence(exhibit));
     page.row("cost", &cost(exhibit));
     page.exact("seed", Ink::Plain, &[view.origin.seed.to_string()]);
     if let Some(seed) = view.origin.hash_seed {
-        page.row("hash seed", &format!("PYTHONHASHSEED={seed} in all runs; none was set"));
+        page.row(
+            "hash seed",
+            &format!("PYTHONHASHSEED={seed} where it was not varied; none was set"),
+        );
     }
     let runner = format!("{} {}", view.origin.runner, view.origin.runner_version);
     page.row("runner", &visible(&runner));
     for (number, gap) in unknown(view, exhibit).into_iter().enumerate() {
         page.row(if number == 0 { "not known" } else { "" }, &gap);
     }
+    next(&mut page, view, exhibit);
     page.finish()
 }
 
@@ -64,7 +68,9 @@ pub fn warnings(view: &View<'_>, layout: Layout) -> String {
 /// What the verdict means for whoever has to fix it.
 fn advice(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::NotFlaky => "It passed whatever was tried; nothing needs to be done.",
+        Verdict::NotFlaky => {
+            "It passed whatever was tried. What that bounds, and what was not tried, is below."
+        }
         Verdict::OdVictim => {
             "It relies on state that a polluter leaves changed. Let the polluter put it back, or \
              let this test set up what it needs; what a cleaner does shows how."
@@ -92,6 +98,10 @@ fn advice(verdict: Verdict) -> &'static str {
             "It relies on a choice that may fall differently on another machine or version, such \
              as the order of a set. Sort, or compare without order."
         }
+        Verdict::Env => {
+            "It relies on what is true here and now, such as the date, the time zone or how threads \
+             take turns. `unflake shake` tells more about which, and how to see it fail."
+        }
         Verdict::Nio => {
             "It leaves something behind that it stumbles over itself. Let it clean up after itself."
         }
@@ -99,16 +109,10 @@ fn advice(verdict: Verdict) -> &'static str {
         Verdict::AlwaysFailing => {
             "It is broken rather than flaky: no order and no repetition made it pass."
         }
-        Verdict::InsufficientEvidence => "Too few of its runs passed or failed to say more.",
+        Verdict::InsufficientEvidence => {
+            "What was seen is too little to say more; more runs or time would tell."
+        }
     }
-}
-
-fn seen_in(view: &View<'_>, exhibit: &Exhibit) -> String {
-    let name = |run| view.origin.run_name(run);
-    let passed = exhibit.finding.passed_in.map(|run| format!("passed in run {}", name(run)));
-    let failed = exhibit.finding.failed_in.map(|run| format!("failed in run {}", name(run)));
-    let parts: Vec<String> = passed.into_iter().chain(failed).collect();
-    parts.join(", ")
 }
 
 /// Other findings of the same cause.
@@ -127,16 +131,38 @@ fn shared(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
     page.exact("same cause", Ink::Plain, &lines);
 }
 
+/// How far it was tried, where nothing was seen.
+fn tried(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
+    let finding = &exhibit.finding;
+    let is_open =
+        matches!(finding.verdict, Verdict::NotFlaky | Verdict::InsufficientEvidence | Verdict::Ud);
+    if !is_open || finding.tried.runs == 0 {
+        return;
+    }
+    let lines = words::tried(finding.tried, view.confidence);
+    for (number, line) in lines.into_iter().enumerate() {
+        page.row(if number == 0 { "tried" } else { "" }, &line);
+    }
+    page.row("not tried", &words::not_tried(finding.tried));
+}
+
 fn failure(page: &mut Page, exhibit: &Exhibit) {
     let Some(failure) = &exhibit.failure else { return };
-    let mut lines = last_lines(&failure.message, LINES_MAX, COLUMNS_MAX);
+    let columns = match page.detail() {
+        Detail::Brief | Detail::Usual => page.room_below(),
+        Detail::Full => COLUMNS_MAX,
+    };
+    let mut lines = last_lines(&failure.message, LINES_MAX, columns);
     if failure.text.trim() != failure.message.trim() {
-        lines.extend(last_lines(&failure.text, LINES_MAX, COLUMNS_MAX));
+        lines.extend(last_lines(&failure.text, LINES_MAX, columns));
     }
     page.exact("failure", Ink::Plain, &lines);
 }
 
 fn confidence(exhibit: &Exhibit) -> String {
+    if exhibit.finding.verdict == Verdict::NotFlaky {
+        return bounds(exhibit);
+    }
     match exhibit.finding.confidence {
         Some(confidence) => {
             let wrong = words::percent(confidence.error(), 1);
@@ -148,6 +174,17 @@ fn confidence(exhibit: &Exhibit) -> String {
             format!("{sure} %: wrong with a probability of at most {wrong} %")
         }
         None => "the evidence does not bound the probability of being wrong".to_owned(),
+    }
+}
+
+/// What "not flaky" means: no more than was tried.
+fn bounds(exhibit: &Exhibit) -> String {
+    match exhibit.finding.confidence {
+        Some(confidence) => {
+            let sure = words::percent(confidence.get(), 1);
+            format!("{sure} % for each of the ways it was tried, and none for others")
+        }
+        None => "none: it was not tried far enough".to_owned(),
     }
 }
 
@@ -170,8 +207,17 @@ fn unknown(view: &View<'_>, exhibit: &Exhibit) -> Vec<String> {
     let has_role = !dependencies.polluters.is_empty() || !dependencies.state_setters.is_empty();
     let has_cleaner = dependencies.cleaners.iter().any(|of| !of.cleaners.is_empty());
     let runner = visible(&view.origin.runner);
+    let not_asked = match &exhibit.cold {
+        Cold::Refused(reason) => format!("it could not be asked: {}", visible(reason)),
+        Cold::NotAsked | Cold::Said(_) => "the commands were not tried".to_owned(),
+    };
+    let claims =
+        !matches!(verdict, Verdict::NotFlaky | Verdict::InsufficientEvidence | Verdict::Ndoi);
     let gaps = [
-        (!finding.confirmed, "whether it holds: it was not put to the test again".to_owned()),
+        (
+            !finding.confirmed && claims,
+            "whether it holds: it was not put to the test again".to_owned(),
+        ),
         (verdict == Verdict::OdVictim && !has_role, "which tests pollute it".to_owned()),
         (verdict == Verdict::OdBrittle && !has_role, "which tests set up its state".to_owned()),
         (verdict == Verdict::OdUnknownRole, "on which tests it depends".to_owned()),
@@ -184,7 +230,10 @@ fn unknown(view: &View<'_>, exhibit: &Exhibit) -> Vec<String> {
             "a cleaner: none was found".to_owned(),
         ),
         (verdict == Verdict::NodUndecided, "whether the order changes how often".to_owned()),
-        (verdict.is_non_deterministic(), "what makes it random".to_owned()),
+        (
+            verdict.is_non_deterministic() && exhibit.factors.is_empty(),
+            "what makes it random".to_owned(),
+        ),
         (verdict == Verdict::Ud, "what it depends on".to_owned()),
         (
             verdict == Verdict::Id && exhibit.choices.is_empty(),
@@ -192,8 +241,8 @@ fn unknown(view: &View<'_>, exhibit: &Exhibit) -> Vec<String> {
         ),
         (has_role && exhibit.state.is_empty(), "which state the tests share".to_owned()),
         (
-            !exhibit.reproduce.is_empty() && exhibit.cold_confirmed.is_none(),
-            format!("whether plain {runner} shows the same: the commands were not tried"),
+            !exhibit.reproduce.is_empty() && exhibit.cold.said().is_none(),
+            format!("whether plain {runner} shows the same: {not_asked}"),
         ),
         (
             view.ended != Ended::Confident,

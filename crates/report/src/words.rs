@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use unflake_model::{Confidence, Contrast, Dependencies, Tally, Verdict};
+use unflake_model::{
+    Confidence, Contrast, Dependencies, Environment, Factor, Finding, Tally, Tried, Verdict,
+};
+use unflake_stats::plan::rate_detectable;
 use unflake_stats::rate::interval;
 
 use crate::ranking::Family;
 use crate::visible::visible;
-use crate::{Confirmation, Ended, Exhibit, View};
+use crate::{Confirmation, Ended, Exhibit, View, quote};
 
 /// A count with its noun.
 pub fn plural(count: u64, one: &str, many: &str) -> String {
@@ -29,14 +32,22 @@ pub(crate) fn more_of(n_items: usize, n_shown: usize, one: &str, many: &str) -> 
     Some(format!("{} {}", more(n_items, n_shown)?, noun(n_items - n_shown, one, many)))
 }
 
-/// A time span for people: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 05 min`.
+/// A time span as a person would say it: `0.3 s`, `42 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
+    let tenths = (duration.as_millis() + 50) / 100;
+    let both = |(whole, unit): (u64, &str), (rest, small): (u64, &str)| match rest {
+        0 => format!("{whole} {unit}"),
+        _ => format!("{whole} {unit} {rest} {small}"),
+    };
     match seconds {
-        0..10 if duration.subsec_nanos() != 0 => format!("{:.1} s", duration.as_secs_f64()),
+        0..10 if duration.subsec_nanos() != 0 && tenths < 100 => {
+            format!("{}.{} s", tenths / 10, tenths % 10)
+        }
+        9 if duration.subsec_nanos() != 0 => "10 s".to_owned(),
         0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+        60..3600 => both((seconds / 60, "min"), (seconds % 60, "s")),
+        _ => both((seconds / 3600, "h"), (seconds % 3600 / 60, "min")),
     }
 }
 
@@ -62,6 +73,59 @@ pub fn percent(share: f64, n_digits: u32) -> String {
     } else {
         text
     }
+}
+
+/// How often a test failed, of what.
+pub(crate) fn rate(finding: &Finding, confidence: Confidence) -> String {
+    let is_seeded = match (finding.verdict, finding.fails_under) {
+        (Verdict::Id, None | Some(Environment::Hashed { .. })) => finding.tally.failures != 0,
+        _ => false,
+    };
+    if is_seeded {
+        let sure = percent(confidence.get(), 1);
+        let (of, limits) = (of(finding.tally), limits(finding.tally, confidence));
+        return format!("failed under {of} hash seeds ({sure} % interval {limits})");
+    }
+    failed(finding.tally, confidence)
+}
+
+/// How far a test was tried, and what follows: what would have been seen, and what was not tried.
+pub(crate) fn tried(tried: Tried, confidence: Confidence) -> Vec<String> {
+    let sure = percent(confidence.get(), 1);
+    let bound = |n: u64| percent(rate_detectable(n, confidence), 2);
+    let ways = [
+        (tried.runs, "run alone", "runs alone"),
+        (tried.orders, "order", "orders"),
+        (tried.seeds, "hash seed", "hash seeds"),
+        (tried.changed, "run in other circumstances", "runs in other circumstances"),
+    ];
+    let ways = ways.into_iter().filter(|(n, ..)| 1 < *n);
+    let mut lines: Vec<String> = ways
+        .map(|(n, one, many)| {
+            let at_most = format!("fails in at most {} % of them ({sure} % sure)", bound(n));
+            format!("{}: {at_most}", plural(n, one, many))
+        })
+        .collect();
+    if 0 < tried.neighbours {
+        let tests = plural(tried.neighbours, "other test", "other tests");
+        lines.push(format!("directly behind {tests}"));
+    }
+    lines
+}
+
+/// What was not tried of what makes tests flaky.
+pub(crate) fn not_tried(tried: Tried) -> String {
+    let has = |factor| tried.factors.contains(factor);
+    let ways = [
+        (1 < tried.seeds, "hash seeds"),
+        (has(Factor::Date), "dates"),
+        (has(Factor::TimeZone), "time zones"),
+        (has(Factor::Switches), "turns of threads"),
+        (false, "load"),
+        (false, "slow disks and networks"),
+    ];
+    let missing = ways.iter().filter(|(is_tried, _)| !is_tried).map(|(_, what)| *what);
+    missing.collect::<Vec<_>>().join(", ")
 }
 
 /// `failed 3 of 40 (95 % interval 2 to 20 %)`.
@@ -95,11 +159,19 @@ pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
         _ => format!("plain {}", visible(&view.origin.runner)),
     };
     let only = if exhibit.is_contradicted() { "only " } else { "" };
-    let cold = exhibit.cold_confirmed.map(|it| cold(&who, it, only));
+    let is_random = exhibit.finding.verdict.is_non_deterministic();
+    let cold = exhibit.cold.said().map(|it| match it {
+        // Of what is left to chance no run shows it: some fail, and others do not.
+        Confirmation { as_predicted, tries, .. } if is_random => {
+            format!("{who} failed {as_predicted} of {tries} times")
+        }
+        _ => cold(&who, it, only),
+    });
     // What the plain runner shows each time is true, whatever we have not come to.
-    let is_shown = exhibit.cold_confirmed.is_some_and(Confirmation::is_complete);
-    let by = if is_shown { " by runs of our own" } else { "" };
-    let unconfirmed = (!exhibit.finding.confirmed).then(|| format!("not confirmed{by}"));
+    let by = if exhibit.cold.is_shown() { " by runs of our own" } else { "" };
+    // That it passes and fails was seen; and what says what was not seen says how far it was tried.
+    let claims = !is_random && !matches!(exhibit.finding.verdict, Verdict::NotFlaky | Verdict::Ud);
+    let unconfirmed = (claims && !exhibit.finding.confirmed).then(|| format!("not confirmed{by}"));
     let finding = &exhibit.finding;
     let has_roles =
         finding.verdict.is_order_dependent() || finding.dependencies != Dependencies::default();
@@ -108,6 +180,31 @@ pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
     let parts = [contrast, cold, unconfirmed, incomplete];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join("; ")
+}
+
+/// How often the printed command of a test that fails at random can be expected to show it.
+pub(crate) fn how_often(exhibit: &Exhibit) -> Option<String> {
+    let finding = &exhibit.finding;
+    let Tally { failures, attempts } = finding.tally;
+    let is_left_to_chance =
+        finding.verdict.is_non_deterministic() && finding.dependencies.polluters.is_empty();
+    let is_certain = exhibit.factors.iter().any(|known| known.makes_it_fail);
+    if !is_left_to_chance || is_certain || failures == 0 {
+        return None;
+    }
+    Some(match attempts.div_ceil(failures) {
+        0 | 1 => "fails nearly every time".to_owned(),
+        n => format!("fails about once in {n} times"),
+    })
+}
+
+/// In which runs it was seen to pass and to fail.
+pub(crate) fn seen_in(view: &View<'_>, exhibit: &Exhibit) -> String {
+    let name = |run| view.origin.run_name(run);
+    let passed = exhibit.finding.passed_in.map(|run| format!("passed in run {}", name(run)));
+    let failed = exhibit.finding.failed_in.map(|run| format!("failed in run {}", name(run)));
+    let parts: Vec<String> = passed.into_iter().chain(failed).collect();
+    parts.join(", ")
 }
 
 fn sides(dependencies: &Dependencies, Contrast { alone, after_group }: Contrast) -> String {
@@ -201,8 +298,15 @@ pub(crate) fn reach(view: &View<'_>) -> String {
     if view.n_orders == 0 {
         return "No whole order was run: nothing is known about tests not listed".to_owned();
     }
+    let seeds = match view.n_seeds {
+        0 | 1 => String::new(),
+        n => {
+            let rate = percent(rate_detectable(n, view.confidence), 2);
+            format!(", or under {rate} % of hash seeds,")
+        }
+    };
     format!(
-        "A test that fails in {} % of all orders would have been seen with {} % confidence",
+        "A test that fails in {} % of all orders{seeds} would have been seen with {} % confidence",
         percent(view.flake_rate_detectable, 2),
         percent(view.confidence.get(), 1),
     )
@@ -232,7 +336,74 @@ fn deeper(command: &str) -> &'static str {
     kind.unwrap_or("ask for a lower flake rate (--flake-rate)")
 }
 
-/// What to do next.
+/// What to do about one finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Type this.
+    Command(String),
+    /// No command of ours helps: why, or what a person can do.
+    Advice(&'static str),
+}
+
+/// What to do about a finding: `fix` where the tests can be changed by us, `shake` where chance
+/// must be narrowed down, or what else there is to do.
+pub(crate) fn next(view: &View<'_>, exhibit: &Exhibit) -> Next {
+    let test = quote(&visible(view.suite.id(exhibit.finding.test).as_str()));
+    let command = |text: &str| Next::Command(format!("unflake {text} {test}"));
+    let is_pytest = view.origin.runner == "pytest";
+    let is_python = is_pytest || view.origin.runner == "unittest";
+    match exhibit.finding.verdict {
+        Verdict::OdVictim | Verdict::OdBrittle if is_pytest => command("fix"),
+        Verdict::OdVictim => Next::Advice(
+            "let the polluter put back what it changes, or let this test set it up; `unflake fix` \
+             does that for pytest only",
+        ),
+        Verdict::OdBrittle => Next::Advice(
+            "let this test set up what the state-setter does; `unflake fix` does that for pytest \
+             only",
+        ),
+        Verdict::OdUnknownRole => Next::Command(format!("unflake why {test} --depth exhaustive")),
+        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Env | Verdict::Ud
+            if is_python =>
+        {
+            command("shake")
+        }
+        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Env | Verdict::Ud => {
+            Next::Advice(
+                "look for time, threads, random numbers and the network; `unflake trace` lists what \
+             it calls (`unflake shake` is for Python only)",
+            )
+        }
+        Verdict::Id => Next::Advice(
+            "sort, or compare without order; `unflake fix` and `unflake shake` have nothing to add",
+        ),
+        Verdict::Nio => Next::Advice(
+            "let it put back what it leaves behind; `unflake fix` cannot, as no other test is \
+             involved",
+        ),
+        Verdict::AlwaysFailing => Next::Advice(
+            "repair it: it is broken rather than flaky, so neither `fix` nor `shake` helps",
+        ),
+        Verdict::InsufficientEvidence => {
+            Next::Advice("start it again with more time or runs (--time, --runs)")
+        }
+        Verdict::NotFlaky if is_python => command("shake"),
+        Verdict::NotFlaky => Next::Advice("nothing, as far as was seen"),
+    }
+}
+
+/// Whether a command is a program in itself, which nobody reads.
+pub fn is_script(command: &str) -> bool {
+    command.contains(" -c '") || command.contains(" -c \"")
+}
+
+/// The run in which it failed, to be run again by a short command, if it is on record.
+pub(crate) fn replay(view: &View<'_>, exhibit: &Exhibit) -> Option<String> {
+    view.origin.campaign.as_ref()?;
+    Some(format!("unflake replay {}", view.origin.run_name(exhibit.finding.failed_in?)))
+}
+
+/// Where to begin.
 pub(crate) fn next_step(view: &View<'_>, families: &[Family<'_>]) -> String {
     let Some(first) = families.iter().find(|family| family.is_flaky()) else {
         return match view.ended {
@@ -243,11 +414,11 @@ pub(crate) fn next_step(view: &View<'_>, families: &[Family<'_>]) -> String {
     };
     let n_flaky = Census::of(view).flaky;
     if first.members.len() < 2 {
-        return "`unflake why TEST` tells all that is known about one test".to_owned();
+        return "`unflake why TEST` tells more about one test".to_owned();
     }
     format!(
-        "Look at the first cause first, it explains {} of {n_flaky}; `unflake why TEST` tells all \
-         that is known about one test",
+        "Look at the first cause first, it explains {} of {n_flaky}; `unflake why TEST` tells more \
+         about one test",
         first.n_flaky()
     )
 }
@@ -286,7 +457,9 @@ mod tests {
 
     #[test]
     fn spans_are_given_in_the_units_people_use() {
-        let spans = [0.25, 9.0, 42.4, 200.0, 7500.0].map(|s| span(Duration::from_secs_f64(s)));
-        assert_eq!(spans, ["0.2 s", "9 s", "42 s", "3 min 20 s", "2 h 05 min"]);
+        let spans = [0.24, 3.0421, 9.0, 9.97, 42.4, 120.0, 200.0, 7500.0];
+        let told = ["0.2 s", "3.0 s", "9 s", "10 s", "42 s", "2 min", "3 min 20 s", "2 h 5 min"];
+        assert_eq!(spans.map(|s| span(Duration::from_secs_f64(s))), told);
+        assert_eq!(span(Duration::from_secs(7230)), "2 h");
     }
 }

@@ -8,18 +8,24 @@ mod views;
 use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use unflake_model::Verdict;
+use unflake_model::{TestId, Verdict};
 use unflake_report::{
-    Colour, Confirmation, Ended, Failure, Layout, View, json, junit, markdown, saved, table,
-    terminal, why,
+    Cold, Colour, Confirmation, Detail, Ended, Failure, Layout, Origin, View, json, junit,
+    markdown, saved, table, terminal, why,
 };
 use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
 
-const PLAIN: Layout = Layout { width: 80, colour: Colour::Off };
+const PLAIN: Layout = Layout::plain(80);
+
+/// Names as some runner might write them.
+fn address(origin: &Origin, id: &TestId) -> junit::Address {
+    let (class, name) = id.as_str().split_once("::").unwrap_or((&origin.runner, id.as_str()));
+    junit::Address { class: class.to_owned(), name: name.to_owned() }
+}
 
 fn junit_of(view: &View<'_>) -> String {
     let mut bytes = Vec::new();
-    junit::write(&[("", view.clone())], &mut bytes).expect("memory takes everything");
+    junit::write(&[("", view.clone())], &address, &mut bytes).expect("memory takes everything");
     String::from_utf8(bytes).expect("XML is text")
 }
 
@@ -53,7 +59,8 @@ fn json_markdown_and_junit_of_every_short_view() {
 fn junit_of_several_modules_is_one_document_with_the_sum_of_their_counts() {
     let (one, other) = (every_verdict(), nothing());
     let mut bytes = Vec::new();
-    junit::write(&[("core", one.view()), ("web & co", other.view())], &mut bytes).unwrap();
+    let modules = [("core", one.view()), ("web & co", other.view())];
+    junit::write(&modules, &address, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let document: Vec<&str> = text.lines().collect();
     let heads: Vec<&str> =
@@ -76,14 +83,15 @@ fn junit_of_several_modules_is_one_document_with_the_sum_of_their_counts() {
 #[test]
 fn what_the_plain_runner_shows_is_not_said_to_be_unconfirmed() {
     let mut case = interrupted();
+    case.exhibits[0].finding.verdict = Verdict::OdVictim;
     let shown = |case: &views::Case| terminal::render(&case.view(), PLAIN);
     assert!(shown(&case).contains("not confirmed\n"), "{}", shown(&case));
     for (as_predicted, said) in [
         (3, "plain pytest shows it 3 of 3 times; not confirmed by runs of our own\n"),
-        (1, "plain pytest shows it 1 of 3 times; not confirmed\n"),
+        (1, "plain pytest shows it only 1 of 3 times; not confirmed\n"),
     ] {
         let tried = Confirmation { as_predicted, tries: 3, others: 0 };
-        case.exhibits[0].cold_confirmed = Some(tried);
+        case.exhibits[0].cold = Cold::Said(tried);
         let text = shown(&case).replace("\n                 ", " ");
         assert!(text.contains(said), "{text}");
     }
@@ -150,16 +158,18 @@ fn why_warns_as_a_list_of_findings_does() {
 fn narrow_and_coloured_reports_say_the_same() {
     let case = every_verdict();
     let view = case.view();
-    let narrow = terminal::render(&view, Layout { width: 50, colour: Colour::Off });
+    let narrow = terminal::render(&view, Layout::plain(50));
     insta::assert_snapshot!("terminal-narrow", narrow);
-    let coloured = terminal::render(&view, Layout { width: 80, colour: Colour::On });
+    let coloured = terminal::render(&view, Layout { colour: Colour::On, ..PLAIN });
     insta::assert_snapshot!(
         "terminal-coloured",
         coloured.escape_debug().to_string().replace("\\n", "\n")
     );
     let words = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("  failure "));
-        lines.flat_map(str::split_whitespace).map(str::to_owned).collect::<Vec<_>>()
+        let words = lines.flat_map(str::split_whitespace);
+        // A command that goes on in the next line is the same command.
+        words.filter(|word| *word != "\\").map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(words(&narrow), words(&terminal::render(&view, PLAIN)));
     assert_eq!(without_colour(&coloured), terminal::render(&view, PLAIN));
@@ -176,17 +186,97 @@ fn neither_ids_nor_commands_are_broken_at_any_width() {
     let case = two_hundred();
     let view = case.view();
     for width in [0, 20, 60, 500] {
-        let text = terminal::render(&view, Layout { width, colour: Colour::Off });
+        let text = terminal::render(&view, Layout::plain(width));
         let command = &view.exhibits[173].reproduce[0];
-        assert!(text.lines().any(|line| line.ends_with(command)), "{width}");
+        // A shell takes a backslash at the end of a line for nothing.
+        let read = text.replace("\\\n", " ");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(read.lines().any(|line| words(line).ends_with(&words(command))), "{width}");
     }
     let case = odd_ids();
     let view = case.view();
-    let text = terminal::render(&view, Layout { width: 40, colour: Colour::Off });
+    let text = terminal::render(&view, Layout::plain(40));
     for test in view.suite.tests().filter(|test| test.get() != 3) {
         let id = view.suite.id(test).as_str();
         assert!(text.lines().any(|line| line.ends_with(id)), "{id}");
     }
+}
+
+#[test]
+fn nothing_but_ids_and_commands_is_wider_than_a_terminal_of_40_columns() {
+    let layout = Layout::plain(40);
+    for (name, case) in all() {
+        let view = case.view();
+        let ids: Vec<&str> = view.suite.tests().map(|test| view.suite.id(test).as_str()).collect();
+        let stories = view.exhibits.iter().map(|exhibit| why::render(&view, exhibit, layout));
+        for text in stories.chain([terminal::render(&view, layout)]) {
+            for line in text.lines().filter(|line| 40 < line.chars().count()) {
+                // One word of a command, quoted, is as long as it is.
+                let is_word_of_command = line.trim_start().starts_with('\'');
+                let is_command = line.contains("unflake ") || is_word_of_command;
+                let is_id = ids.iter().any(|id| line.ends_with(id)) || line.contains("\\u{");
+                // A place of the program, or a word of the system, is as long as it is.
+                let is_word = !line.trim().contains(' ');
+                assert!(is_command || is_id || is_word, "{name}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_asks_for_less_is_told_no_next_step_and_for_more_the_runs() {
+    let case = every_verdict();
+    let view = case.view();
+    let told = |detail| terminal::render(&view, Layout { detail, ..PLAIN });
+    let (brief, usual, full) = (told(Detail::Brief), told(Detail::Usual), told(Detail::Full));
+    for text in [&brief, &usual, &full] {
+        assert_eq!(text.matches("fails after another test (od-victim)").count(), 2, "{text}");
+    }
+    assert!(!brief.contains("unflake"), "{brief}");
+    assert!(usual.contains("next           unflake fix ") && !usual.contains("  runs "), "{usual}");
+    assert!(full.contains("runs           passed in run 3f2a91/1, failed in run 3f2a91/3"));
+    let case = two_hundred();
+    let full = terminal::render(&case.view(), Layout { detail: Detail::Full, ..PLAIN });
+    let n_kinds = full.lines().filter(|line| line.starts_with("  kind ")).count();
+    assert_eq!(n_kinds, case.exhibits.len());
+}
+
+#[test]
+fn every_finding_says_what_to_do_next_also_where_no_command_of_ours_helps() {
+    for runner in ["pytest", "unittest", "JUnit"] {
+        let mut case = every_verdict();
+        runner.clone_into(&mut case.origin.runner);
+        let view = case.view();
+        for exhibit in view.exhibits {
+            let text = why::render(&view, exhibit, PLAIN);
+            let (_, next) = text.rsplit_once("  next           ").expect("every one has it");
+            let has_it = |name: &str| next.starts_with(&format!("unflake {name} "));
+            assert!(!has_it("fix") || runner == "pytest", "{runner}: {next}");
+            assert!(!has_it("shake") || runner != "JUnit", "{runner}: {next}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_is_a_program_is_shown_on_request_and_a_short_one_before() {
+    let mut case = every_verdict();
+    let script = "python -c 'import pytest; pytest.main()' a.py::b";
+    let exhibit = case.exhibits.iter_mut().find(|it| it.finding.verdict == Verdict::Nio);
+    let exhibit = exhibit.expect("every verdict");
+    exhibit.reproduce = vec![script.to_owned()];
+    exhibit.finding.failed_in = Some(unflake_model::RunId(12));
+    let told =
+        |case: &views::Case, detail| terminal::render(&case.view(), Layout { detail, ..PLAIN });
+    let usual = told(&case, Detail::Usual);
+    assert!(usual.contains("reproduce      unflake replay 3f2a91/12\n"), "{usual}");
+    assert!(usual.contains("-v shows the long command for plain pytest"), "{usual}");
+    assert!(!usual.contains(script), "{usual}");
+    let full = told(&case, Detail::Full);
+    let (replay, command) = (full.find("unflake replay 3f2a91/12"), full.find(script));
+    assert!(replay.is_some() && replay < command, "{full}");
+    // What is not on record cannot be run again.
+    case.origin.campaign = None;
+    assert!(told(&case, Detail::Usual).contains(script));
 }
 
 #[test]
@@ -289,15 +379,18 @@ fn ids_come_back_from_xml_to_the_letter() {
             Event::Start(element) | Event::Empty(element)
                 if element.name().as_ref() == "testcase" =>
             {
-                let name = element.try_get_attribute("name").unwrap().unwrap();
-
-                names.push(quick_xml::escape::unescape(&name.value).unwrap().into_owned());
+                let read = |name| {
+                    let value = element.try_get_attribute(name).unwrap().unwrap().value;
+                    quick_xml::escape::unescape(&value).unwrap().into_owned()
+                };
+                names.push((read("classname"), read("name")));
             }
             _ => (),
         }
     }
-    let ids: Vec<&str> = view.suite.tests().map(|test| view.suite.id(test).as_str()).collect();
-    assert_eq!(names, ids);
+    let address = |test| address(view.origin, view.suite.id(test));
+    let addresses = view.suite.tests().map(address).map(|it| (it.class, it.name));
+    assert_eq!(names, addresses.collect::<Vec<_>>());
 }
 
 #[test]
@@ -306,7 +399,7 @@ fn a_command_that_shows_something_else_takes_the_confirmation_back() {
     for verdict in [Verdict::OdBrittle, Verdict::Ndod] {
         let exhibit = case.exhibits.iter_mut().find(|it| it.finding.verdict == verdict).unwrap();
         assert!(exhibit.is_confirmed());
-        exhibit.cold_confirmed = Some(Confirmation { as_predicted: 1, tries: 3, others: 0 });
+        exhibit.cold = Cold::Said(Confirmation { as_predicted: 1, tries: 3, others: 0 });
         // What fails at random may pass now and then.
         assert_eq!(exhibit.is_confirmed(), verdict == Verdict::Ndod);
     }

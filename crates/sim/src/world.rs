@@ -316,6 +316,9 @@ impl Luck {
             {
                 self.draw(Purpose::OpenChoice, [seed, 0, rule], rate)
             }
+            (Chance::OpenChoice { rate }, Environment::Hashed { seed }) => {
+                self.draw(Purpose::OpenChoice, [seed, 0, rule], rate)
+            }
             (Chance::OpenChoice { .. }, _) => false,
         }
     }

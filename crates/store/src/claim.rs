@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::{CampaignId, Store, StoreError, StoreErrorKind};
+use crate::{CampaignId, Store, StoreError, StoreErrorKind, private};
 
 /// The right to work on a campaign, until dropped.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Store {
 }
 
 fn claim(path: PathBuf) -> io::Result<Option<Claim>> {
-    let file = File::options().create(true).append(true).open(&path)?;
+    let file = private::options().open(&path)?;
     match file.try_lock() {
         // Another may have removed the file between our opening and our locking it.
         Ok(()) if !is_at(&file, &path)? => Ok(None),

@@ -35,9 +35,13 @@ pub enum StoreErrorKind {
     /// The file is something else.
     #[error("the file is not a history of unflake")]
     NotAHistory,
-    /// What `SQLite` keeps is damaged.
+    /// Its tables are not those that this program makes, though its version says so.
+    #[error("it was written by another version of unflake, and does not have what this one reads")]
+    OtherTables(rusqlite::Error),
+    /// What `SQLite` keeps is damaged. What `SQLite` says about it helps nobody who does not know
+    /// our tables, so it is kept for those who debug, and not told.
     #[error("the file is damaged")]
-    Damaged(#[source] rusqlite::Error),
+    Damaged(rusqlite::Error),
     /// A run is there and cannot be read.
     #[error("run {} of campaign `{campaign}` is damaged: {what}", run.0)]
     DamagedRun {
@@ -113,8 +117,11 @@ pub enum StoreErrorKind {
         /// Which attempt.
         attempt: usize,
     },
+    /// The file cannot be opened: it is a folder, or nobody may read it.
+    #[error("the file cannot be opened or read")]
+    NotOpened(rusqlite::Error),
     /// Any other trouble.
-    #[error(transparent)]
+    #[error("SQLite refuses it ({})", code(.0))]
     Sqlite(rusqlite::Error),
 }
 
@@ -125,6 +132,11 @@ impl StoreError {
         Some(match self.kind {
             Kind::TooNew { .. } => "update unflake, or use another history file",
             Kind::NotAHistory => "use another file; this one was not touched",
+            Kind::OtherTables(_) => {
+                "move the file away to begin a new history, or name another with --store; it was \
+                 not changed"
+            }
+            Kind::NotOpened(_) => "make it readable, or name another file with --store",
             Kind::Damaged(_) | Kind::DamagedRun { .. } | Kind::DamagedCampaign { .. } => {
                 "move the file away to begin a new history; nothing was deleted from it"
             }
@@ -147,6 +159,11 @@ impl From<rusqlite::Error> for StoreErrorKind {
         {
             return Self::Damaged(error);
         }
+        // A table or a column that is not there.
+        if let E::SqlInputError { .. } | E::InvalidColumnName(_) | E::InvalidColumnIndex(_) = error
+        {
+            return Self::OtherTables(error);
+        }
         // No room even for the index of the log, which reading needs.
         if error.sqlite_extended_error_code() == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) {
             return Self::Full;
@@ -157,6 +174,13 @@ impl From<rusqlite::Error> for StoreErrorKind {
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(ErrorCode::NotADatabase) => Self::NotAHistory,
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged(error),
+            Some(ErrorCode::Unknown) => Self::OtherTables(error),
+            Some(
+                ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::AuthorizationForStatementDenied,
+            ) => Self::NotOpened(error),
             _ => Self::Sqlite(error),
         }
     }
@@ -177,6 +201,14 @@ impl Damage {
 
     pub(crate) fn of_campaign(self, campaign: CampaignId) -> StoreErrorKind {
         StoreErrorKind::DamagedCampaign { campaign, what: self.0 }
+    }
+}
+
+/// What kind of trouble it is, without the statement that met it.
+fn code(error: &rusqlite::Error) -> String {
+    match error.sqlite_error() {
+        Some(error) => format!("error {}", error.extended_code),
+        None => "it was asked wrongly".to_owned(),
     }
 }
 

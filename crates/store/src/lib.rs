@@ -35,6 +35,8 @@
 //! of a newer version is refused with advice, unwritten (`schema`). Packed values have versions of
 //! their own, so old rows need not be rewritten.
 //!
+//! **Private.** Only its user may read a history: failures quote what tests print (`private`).
+//!
 //! **Limits.** No clock and no randomness: times and seeds are the caller's, names of campaigns
 //! follow from them. Settings and findings are the caller's texts. Failures without a text are in
 //! the packed outcomes only; how many texts to keep of a suite in ruins is the caller's choice.
@@ -45,13 +47,13 @@ mod error;
 mod failures;
 mod names;
 mod pack;
+mod private;
 mod prune;
 mod read;
 mod schema;
 mod text;
 mod write;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -80,14 +82,16 @@ pub struct Store {
 
 impl Store {
     /// Opens the history in this file, which is made if it is not there. A folder that is made for
-    /// it is hidden from Git.
+    /// it is hidden from Git, and nobody else may read what is in it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let opened = make_folder(path).and_then(|()| {
+        let opened = private::make(path).map_err(StoreErrorKind::Folder).and_then(|()| {
             // Without the default `URI`: a path is a path, also when it begins with `file:`.
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
                 | OpenFlags::SQLITE_OPEN_CREATE
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            prepared(Connection::open_with_flags(path, flags)?)
+            let connection = prepared(Connection::open_with_flags(path, flags)?)?;
+            private::narrow(path);
+            Ok(connection)
         });
         Self::new(opened, path)
     }
@@ -120,16 +124,4 @@ fn prepared(mut connection: Connection) -> Result<Connection, StoreErrorKind> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     schema::prepare(&mut connection)?;
     Ok(connection)
-}
-
-fn make_folder(path: &Path) -> Result<(), StoreErrorKind> {
-    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
-        return Ok(());
-    };
-    if folder.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::write(folder.join(".gitignore"), "*\n"))
-        .map_err(StoreErrorKind::Folder)
 }

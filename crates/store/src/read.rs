@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use unflake_model::{
-    Environment, Experiment, Observation, Repetition, RunId, Suite, SuiteBuilder, Tally, TestId,
-    Verdict,
+    Experiment, Observation, Repetition, RunId, Suite, SuiteBuilder, Tally, TestId, Verdict,
 };
 
 use crate::error::Damage;
@@ -141,7 +140,7 @@ fn count(
     (experiment, observation): &(Experiment, Observation),
 ) {
     let is_plain =
-        experiment.environment == Environment::Plain && experiment.repetition == Repetition::Once;
+        !experiment.environment.is_perturbed() && experiment.repetition == Repetition::Once;
     for attempt in &observation.attempts {
         let tallies = wanted.get_mut(&attempt.test.get());
         if let (Some((plain, varied)), Some(evidence)) = (tallies, attempt.outcome.evidence()) {

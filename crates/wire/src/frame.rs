@@ -168,11 +168,11 @@ mod tests {
     }
 
     fn collected() -> impl Strategy<Value = FromAgent> {
-        let tests = proptest::collection::vec(any::<(String, String, String)>(), 0..5);
+        let tests = proptest::collection::vec(any::<(String, String, String, bool)>(), 0..5);
         let errors = proptest::collection::vec(any::<(String, String)>(), 0..3);
         let texts = any::<(Option<String>, String, String, Vec<String>)>();
         (tests, errors, texts).prop_map(|(tests, errors, (fork, rootdir, runner, plugins))| {
-            let test = |(id, class, file)| CollectedTest { id, class, file };
+            let test = |(id, class, file, once)| CollectedTest { id, class, file, once };
             let error = |(place, text)| CollectionError { place, text };
             FromAgent::Collected(Collected {
                 tests: tests.into_iter().map(test).collect(),

@@ -142,6 +142,9 @@ pub struct CollectedTest {
     pub class: String,
     /// The file it stands in.
     pub file: String,
+    /// Whether nobody knows how to run it a second time in one process as if it were the first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
 }
 
 /// Something that could not be collected.
@@ -274,6 +277,9 @@ pub struct Traced {
     pub functions: Vec<usize>,
     /// The functions that are new in this run. They are numbered as they are told, from 0.
     pub names: Vec<Function>,
+    /// Functions that it must have called, of which no call was seen. They have no number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<Function>,
 }
 
 /// A function, by name.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use unflake_detect::campaign::{Report, Settings, campaign};
+use unflake_detect::campaign::{HashSeeds, Report, Settings, campaign};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
 use unflake_detect::{Inquiry, Lab};
 use unflake_model::random::Random;
 use unflake_model::{
-    Budget, CleanersOf, Confidence, Dependencies, Group, Spent, TestIndex, Verdict,
+    Budget, CleanersOf, Confidence, Dependencies, Factors, Group, Spent, TestIndex, Verdict,
 };
 use unflake_sim::{Recipe, SimSuite, answer_all, generate};
 use unflake_stats::rate::Rate;
@@ -135,7 +135,10 @@ fn run_campaign(sim: &SimSuite, seed: u64, budget: Budget, depth: Depth) -> (Rep
         tries: 3,
         depth,
         // iDFlakies does not perturb; for the same price, neither do we.
-        perturbed_runs: if depth == Depth::Kind { 0 } else { 10 },
+        perturbed_runs: 0,
+        choices: Factors::NONE,
+        dirty: Vec::new(),
+        hash_seeds: if depth == Depth::Kind { HashSeeds::Fixed } else { HashSeeds::Varied },
         flake_rate_min: Rate::new(0.05).expect("a rate"),
     };
     drive(sim, budget, |lab| campaign(lab, settings))

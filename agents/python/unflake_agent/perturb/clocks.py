@@ -67,6 +67,7 @@ def _moments(now: float) -> List[Tuple[str, float]]:
     return [
         ("just before midnight", at(year, month, day, _DAY - 0.001)),
         ("just before the new year", at(year, 12, 31, _DAY - 0.001)),
+        ("on the last day of the year", at(year, 12, 31)),
         ("on a leap day", at(leap, 2, 29)),
         ("on the last of a long month", at(year + 1, 1, 31)),
         ("a year later", now + 366 * _DAY),

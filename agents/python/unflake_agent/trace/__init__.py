@@ -35,8 +35,8 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import FunctionType, MethodType
 from typing import Any, Optional
 
-from ..wire import framed
-from . import monitor, native, profile
+from ..wire import frame, framed
+from . import draws, monitor, native, profile
 from .names import Names
 
 _SUSPENDS = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
@@ -71,6 +71,9 @@ class Trace:
             self.take = self._message  # type: ignore[method-assign]
         self.announce: Any = getattr(self._means, "announce", None)
         """Arms before each call of a function, if the means can do so by itself."""
+        self.looks_at_draws = draws.is_there()
+        self._generator: Any = None
+        self._has_drawn = False
 
     def arm(self, function: Any, otherwise: Any = None) -> bool:
         """The next call of ``function`` is the test; or of ``otherwise``, if it can be suspended.
@@ -97,6 +100,23 @@ class Trace:
             self.disarm()
         message: bytes = self._message(position, attempt)
         return message
+
+    def before_call(self) -> None:
+        """A test is about to be called, and not armed yet."""
+        self._generator = draws.look()
+
+    def after_call(self) -> None:
+        """It was."""
+        self._has_drawn = self._generator is not None and draws.look() != self._generator
+        self._generator = None
+
+    def unseen(self, position: int, attempt: int) -> bytes:
+        """Another ``traced``, with what the test called unseen; nothing if it did not."""
+        if not self._has_drawn:
+            return b""
+        self._has_drawn = False
+        body = dict(position=position, attempt=attempt, functions="", names=[])
+        return frame("traced", dict(body, unseen=[draws.FUNCTION]))
 
     def _written(self, position: int, attempt: int) -> bytes:
         functions = self._means.numbers() if self._has_run else b""

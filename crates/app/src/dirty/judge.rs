@@ -20,7 +20,7 @@ use unflake_report::dirt::{Harmless, Leaver, Left, Standing};
 
 use crate::dirty::allow::AllowList;
 use crate::dirty::{Seen, Stretch};
-use crate::state::state;
+use crate::masked::{hide, whole};
 
 /// In the texts of values: something was left out.
 const CUT: &str = "…";
@@ -47,6 +47,7 @@ pub(super) fn judge(stretches: &[Stretch], suite: &Suite, allow: &mut AllowList)
             if let (Some(entry), false) = (entry, matches!(left.standing, Standing::Harmless(_))) {
                 left.standing = Standing::Allowed { entry };
             }
+            hide(&mut left.state);
         }
     }
     leavers
@@ -80,7 +81,7 @@ impl Trails {
             } else {
                 put_back(&undone, &test, leavers)
             };
-            places.push(Left { state: state(change), by: change.by.clone(), standing });
+            places.push(Left { state: whole(change), by: change.by.clone(), standing });
         }
         let (outcome, n_more) = (seen.outcome, seen.n_more);
         leavers.push(Leaver { test, outcome, places, n_more });

@@ -7,15 +7,17 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 use unflake_app::causes::with_causes;
-use unflake_app::fix::{Fix, FixError, FixRequest, Patch, apply, fix};
+use unflake_app::fix::{Fix, FixError, FixRequest, Patch, Rejected, apply, fix};
 use unflake_model::{TestId, Verdict};
-use unflake_report::{plural, visible};
+use unflake_report::{Detail, Ink, Layout, Page, plural, quote, visible};
 
 use crate::commands::study::{Task, goal};
 use crate::exit::{self, Failure};
+use crate::java;
 use crate::printer::json;
 use crate::progress::Line;
 use crate::running::not_run;
+use crate::screen::Screen;
 use crate::study_args::FixArgs;
 use crate::subject::Subject;
 
@@ -23,15 +25,22 @@ use crate::subject::Subject;
 const SCHEMA_VERSION: u32 = 1;
 
 /// Looks for a change, and prints or makes it.
-pub(crate) fn run(args: &FixArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &FixArgs, screen: Screen) -> Result<u8, Failure> {
+    java::refuse(
+        "`fix` changes tests",
+        "`unflake why` says on what the test depends",
+        args.look.project.python.as_deref(),
+    )?;
     let task = Task::about(&args.look, &args.test)?;
     let Subject::Python(project) = &task.subject else {
         let message = "changes of test files can be thought of for pytest only so far";
         return Err(Failure::input(message, "`unflake why` says on what the test depends"));
     };
-    let goal = goal(&task.request, &args.look);
+    let goal = goal(&task.request);
     let request = FixRequest { study: &task.request, all: args.all };
-    let fixed = fix(request, project, &task.limits, &task.interrupt, &mut Line::new(goal));
+    let mut line = Line::new(goal, screen);
+    let fixed = fix(request, project, &task.limits, &task.interrupt, &mut line);
+    drop(line);
     let fixed = fixed.map_err(|error| match error {
         FixError::Study(error) => not_run(&error),
         FixError::Mend(_) => Failure::NotRun { message: with_causes(&error), hint: None },
@@ -47,7 +56,7 @@ pub(crate) fn run(args: &FixArgs) -> Result<u8, Failure> {
     if args.json {
         out.write_all(for_programs(&fixed, args.apply).as_bytes())?;
     } else {
-        exit::note(&for_people(&fixed, args));
+        exit::note(&for_people(&fixed, args, screen.notes()));
         let patch = best.filter(|_| !args.apply);
         out.write_all(patch.map_or("", |patch| &patch.proposal.diff).as_bytes())?;
     }
@@ -58,43 +67,77 @@ pub(crate) fn run(args: &FixArgs) -> Result<u8, Failure> {
 fn code(fixed: &Fix) -> u8 {
     let mut verdicts = fixed.study.exhibits.iter().map(|exhibit| exhibit.finding.verdict);
     let is_open = verdicts.any(|verdict| verdict == Verdict::InsufficientEvidence);
-    match (fixed.patches.is_empty(), fixed.is_cut_short || is_open) {
+    let is_open = is_open || fixed.is_cut_short || !fixed.not_tried.is_empty();
+    match (fixed.patches.is_empty(), is_open) {
         (false, _) => exit::SUCCESS,
         (true, false) => exit::FOUND,
         (true, true) => exit::UNDECIDED,
     }
 }
 
-fn for_people(fixed: &Fix, args: &FixArgs) -> String {
-    let test = visible(&args.test);
-    let mut text = Vec::new();
-    let exhibit = fixed.study.exhibits.first();
-    let verdict = exhibit.map_or("", |exhibit| exhibit.finding.verdict.slug());
+fn for_people(fixed: &Fix, args: &FixArgs, layout: Layout) -> String {
+    let mut page = Page::new(layout);
+    page.line(&[(Ink::Heading, &visible(&args.test))]);
+    if let Some(exhibit) = fixed.study.exhibits.first() {
+        let verdict = exhibit.finding.verdict;
+        page.row_in("kind", Ink::Verdict(verdict), &verdict.told());
+    }
     match fixed.patches.first() {
         Some(patch) => {
-            let done = if args.apply { "Changed" } else { "Change" };
-            text.push(format!("{test}: {verdict}\n{done}: {}\n", visible(&patch.proposal.title)));
-            text.push(format!("  {}\n", checked(patch)));
+            let done = if args.apply { "changed" } else { "change" };
+            page.row(done, &visible(&patch.proposal.title));
+            page.row("seen", &checked(patch));
             let safety = if patch.proposal.is_safe { "safe" } else { "a way round" };
-            text.push(format!("  {safety}: {}\n", patch.proposal.why));
+            page.row(safety, &patch.proposal.why);
         }
-        None if fixed.is_cut_short => {
-            text.push(format!("{test}: {verdict}, and it ended before a change was found\n"));
+        None if fixed.is_cut_short => page.row("change", "it ended before a change was found"),
+        None if !fixed.not_tried.is_empty() => {
+            page.row("change", "not all changes could be tried");
         }
-        None => text.push(format!("{test}: {verdict}, and no change was found that helps\n")),
+        None => page.row("change", "no change was found that helps"),
     }
     for patch in fixed.patches.iter().skip(1) {
-        text.push(format!("Also helps: {}\n", visible(&patch.proposal.title)));
+        page.row("also helps", &visible(&patch.proposal.title));
     }
     for rejected in &fixed.rejected {
-        let (title, why) = (visible(&rejected.title), visible(&rejected.why));
-        text.push(format!("Does not help: {title}\n  {why}\n"));
+        page.row("does not help", &visible(&rejected.title));
+        page.row("", &visible(&rejected.why));
+    }
+    for untried in &fixed.not_tried {
+        page.row("not tried", &visible(&untried.title));
+        page.row("", &visible(&untried.why));
     }
     if fixed.patches.is_empty() {
-        let reasons = fixed.reasons.iter().map(|reason| format!("  {}\n", visible(reason)));
-        text.extend(reasons);
+        for (number, reason) in fixed.reasons.iter().enumerate() {
+            page.row(if number == 0 { "because" } else { "" }, &visible(reason));
+        }
     }
-    text.concat()
+    if layout.detail != Detail::Brief {
+        next(&mut page, fixed, args);
+    }
+    if !fixed.patches.is_empty() && !args.apply {
+        // The change follows, on a terminal on the same screen.
+        page.blank();
+    }
+    page.finish()
+}
+
+/// What to do with the change, or without one.
+fn next(page: &mut Page, fixed: &Fix, args: &FixArgs) {
+    let test = quote(&visible(&args.test));
+    match fixed.patches.first() {
+        Some(_) if args.apply => page.row("next", "look at it with `git diff`, and commit it"),
+        Some(_) => {
+            page.row("next", "to write the change below into the files:");
+            page.commands("", &[format!("unflake fix {test} --apply")]);
+        }
+        None => {
+            let verdict = fixed.study.exhibits.first().map(|exhibit| exhibit.finding.verdict);
+            let is_random = verdict.is_some_and(Verdict::is_non_deterministic);
+            let command = if is_random { "shake" } else { "why" };
+            page.commands("next", &[format!("unflake {command} {test}")]);
+        }
+    }
 }
 
 /// What was seen with the change, as a sentence without its end.
@@ -121,6 +164,7 @@ struct FixRow<'a> {
     cut_short: bool,
     patches: Vec<PatchRow<'a>>,
     rejected: Vec<RejectedRow<'a>>,
+    not_tried: Vec<RejectedRow<'a>>,
     reasons: &'a [String],
 }
 
@@ -153,14 +197,15 @@ fn for_programs(fixed: &Fix, is_applied: bool) -> String {
         applied: is_applied && !fixed.patches.is_empty(),
         cut_short: fixed.is_cut_short,
         patches: fixed.patches.iter().map(patch_row).collect(),
-        rejected: fixed
-            .rejected
-            .iter()
-            .map(|rejected| RejectedRow { title: &rejected.title, why: &rejected.why })
-            .collect(),
+        rejected: fixed.rejected.iter().map(rejected_row).collect(),
+        not_tried: fixed.not_tried.iter().map(rejected_row).collect(),
         reasons: &fixed.reasons,
     };
     json(&row)
+}
+
+fn rejected_row(rejected: &Rejected) -> RejectedRow<'_> {
+    RejectedRow { title: &rejected.title, why: &rejected.why }
 }
 
 fn patch_row(patch: &Patch) -> PatchRow<'_> {

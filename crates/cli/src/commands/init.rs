@@ -111,7 +111,9 @@ impl Around<'_> {
                 command = setting.command;
                 text.extend(command.map(|command| format!("\n[{command}]\n")));
             }
-            let _ = write!(text, "\n{}{sign}{} = {value}\n", comment(setting.why), setting.key);
+            let example = if setting.is_example && !sign.is_empty() { " For example:" } else { "" };
+            let why = comment(&format!("{}{example}", setting.why));
+            let _ = write!(text, "\n{why}{sign}{} = {value}\n", setting.key);
         }
         text
     }

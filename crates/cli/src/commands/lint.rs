@@ -7,14 +7,14 @@ use clap::ValueEnum;
 use unflake_app::dirty::allow::AllowList;
 use unflake_app::dirty::{LintRequest, Scope, lint};
 use unflake_engine::Interrupt;
-use unflake_report::Layout;
 use unflake_report::dirt::{Inspection, Shown, json, markdown, text};
 
-use crate::commands::study::{WIDTH, colour};
 use crate::exit::{self, Failure};
+use crate::java;
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::store_args::command_line;
 use crate::study_args::IsolationArg;
 
@@ -78,13 +78,18 @@ pub(crate) enum LintFormat {
 }
 
 /// Lists the tests that leave something behind.
-pub(crate) fn run(args: &LintArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &LintArgs, screen: Screen) -> Result<u8, Failure> {
     if !args.dynamic {
         return Err(Failure::input(
             "tests cannot be looked at without running them yet",
             "say `unflake lint --dynamic`, which runs them once and watches what they leave behind",
         ));
     }
+    java::refuse(
+        "`lint` watches tests",
+        "`unflake detect` finds the tests that stumble over what others leave behind",
+        args.project.python.as_deref(),
+    )?;
     let request = LintRequest {
         allow: AllowList::new(&args.allow),
         scope: if args.third_party { Scope::ThirdParty } else { Scope::Project },
@@ -96,15 +101,15 @@ pub(crate) fn run(args: &LintArgs) -> Result<u8, Failure> {
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let goal = Goal::default();
-    let linted = lint(&request, &project, &limits, &interrupt, &mut Line::new(goal));
+    let linted = lint(&request, &project, &limits, &interrupt, &mut Line::new(goal, screen));
     let inspection = linted.map_err(|error| not_run(&error))?;
-    show(&inspection, args)?;
+    show(&inspection, args, screen)?;
     Ok(code(&inspection))
 }
 
-fn show(inspection: &Inspection, args: &LintArgs) -> Result<(), Failure> {
+fn show(inspection: &Inspection, args: &LintArgs, screen: Screen) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let layout = Layout { width: WIDTH, colour: colour(&out) };
+    let layout = screen.layout();
     let shown = if args.all { Shown::All } else { Shown::Dirt };
     let report = match if args.json { LintFormat::Json } else { args.format } {
         LintFormat::Text => text::render(inspection, shown, layout),

@@ -8,8 +8,9 @@ use unflake_junit::Prepared;
 use unflake_model::TestId;
 use unflake_report::idflakies;
 
-use super::study::{Shape, Task, run};
+use super::study::{Shape, Task, run, typed_rate};
 use crate::exit::{self, Failure};
+use crate::screen::Screen;
 use crate::study_args::WhyArgs;
 use crate::subject::Subject;
 
@@ -23,7 +24,7 @@ pub(crate) fn file(typed: &str) -> Option<&Path> {
 
 /// Looks into every test of a list, until somebody stops it. One that is not there is said, and the
 /// rest goes on.
-pub(crate) fn why(args: &WhyArgs, file: &Path) -> Result<u8, Failure> {
+pub(crate) fn why(args: &WhyArgs, file: &Path, screen: Screen) -> Result<u8, Failure> {
     let bad = |why: String| {
         let message = format!("`{}` is no list of iDFlakies: {why}", file.display());
         Failure::input(message, "give a `flaky-lists.json`, or a test as your runner spells it")
@@ -34,6 +35,7 @@ pub(crate) fn why(args: &WhyArgs, file: &Path) -> Result<u8, Failure> {
     names.dedup();
     let Some(first) = names.first() else { return Ok(exit::SUCCESS) };
     let mut task = Task::about(&args.study.look, first)?;
+    task.request.flake_rate_min = typed_rate(args.flake_rate)?;
     let mut code = exit::SUCCESS;
     for (place, name) in names.iter().enumerate() {
         if task.interrupt.is_raised() {
@@ -46,7 +48,7 @@ pub(crate) fn why(args: &WhyArgs, file: &Path) -> Result<u8, Failure> {
             continue;
         };
         task.request.question = Question::Test(id);
-        code = exit::worse(code, run(&task, &args.study, Shape::Test)?);
+        code = exit::worse(code, run(&task, &args.study, Shape::Test, screen)?);
     }
     Ok(code)
 }

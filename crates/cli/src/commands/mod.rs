@@ -8,6 +8,7 @@ pub(crate) mod init;
 pub(crate) mod learn;
 pub(crate) mod lint;
 mod listed;
+pub(crate) mod man;
 pub(crate) mod orders;
 pub(crate) mod replay;
 pub(crate) mod rerun_study;

@@ -11,7 +11,7 @@ use unflake_app::replay::{By, Replay, ReplayError, ReplayRequest, replay};
 use unflake_engine::Interrupt;
 use unflake_junit::Prepared;
 use unflake_model::Repetition;
-use unflake_report::{plural, visible};
+use unflake_report::{Detail, Ink, Layout, Page, is_script, plural, visible};
 
 use crate::commands::history;
 use crate::exit::{self, Failure};
@@ -20,6 +20,7 @@ use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::ReplayArgs;
 use crate::running::{here, limits, not_run, project, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::subject::Typed;
 
 /// The version of what programs are told.
@@ -32,7 +33,7 @@ const SHOWN_MAX: usize = 20;
 const COMMAND_BYTES_MAX: usize = 4000;
 
 /// Runs it again.
-pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &ReplayArgs, screen: Screen) -> Result<u8, Failure> {
     if args.times == 0 {
         return Err(Failure::input("--times: `0` times is never", "give 1 or more"));
     }
@@ -41,8 +42,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<u8, Failure> {
     })?;
     let opened = History::open(&args.place.file()?).and_then(|history| history.run(&name));
     let past = opened.map_err(|error| history::failure(&error))?;
-    let replayed = again(&past, args)?;
-    let text = if args.json { for_programs(&replayed) } else { for_people(&replayed) };
+    let replayed = again(&past, args, screen)?;
+    let text =
+        if args.json { for_programs(&replayed) } else { for_people(&replayed, screen.layout()) };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
@@ -57,7 +59,7 @@ fn code(replay: &Replay) -> u8 {
     }
 }
 
-fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
+fn again(past: &PastRun, args: &ReplayArgs, screen: Screen) -> Result<Replay, Failure> {
     let call = past.call().ok_or_else(|| Failure::Input {
         message: format!("the record of run {} does not say how it was called", past.name),
         hint: None,
@@ -68,7 +70,7 @@ fn again(past: &PastRun, args: &ReplayArgs) -> Result<Replay, Failure> {
     stop_on_ctrl_c(&interrupt);
     let request = ReplayRequest { run: past, by, tries: args.times };
     let go = |project: &dyn Adapter| {
-        let mut line = Line::new(Goal::default());
+        let mut line = Line::new(Goal::default(), screen);
         let replayed = replay(request, project, &limits, &interrupt, &mut line);
         replayed.map_err(failure)
     };
@@ -116,7 +118,7 @@ fn failure(error: ReplayError) -> Failure {
     }
 }
 
-fn for_people(replay: &Replay) -> String {
+fn for_people(replay: &Replay, layout: Layout) -> String {
     let tests = plural(replay.n_tests as u64, "test", "tests");
     let often = match replay.repetition {
         Repetition::Once => "",
@@ -124,15 +126,15 @@ fn for_people(replay: &Replay) -> String {
         Repetition::Between { .. } => ", one of them again in between",
         Repetition::Apart { .. } => ", each apart from the others",
     };
-    let n_same = replay.n_as_recorded();
-    let mut text = vec![format!("Run {}: {tests}{often}\n", replay.name)];
-    text.push(match (n_same, replay.tries) {
-        (1, 1) => "Ended as on record.\n".to_owned(),
-        (0, 1) => "Ended otherwise than on record.\n".to_owned(),
-        (same, tries) => format!("Ended as on record {same} of {tries} times.\n"),
+    let mut page = Page::new(layout);
+    page.prose_in(Ink::Heading, &format!("Run {}: {tests}{often}", replay.name));
+    page.prose(&match (replay.n_as_recorded(), replay.tries) {
+        (1, 1) => "Ended as on record.".to_owned(),
+        (0, 1) => "Ended otherwise than on record.".to_owned(),
+        (same, tries) => format!("Ended as on record {same} of {tries} times."),
     });
     if replay.tries < replay.tries_asked {
-        text.push(format!("Stopped after {} of {} tries.\n", replay.tries, replay.tries_asked));
+        page.prose(&format!("Stopped after {} of {} tries.", replay.tries, replay.tries_asked));
     }
     for difference in replay.differences.iter().take(SHOWN_MAX) {
         let (now, then) = (difference.now.as_str(), difference.recorded.as_str());
@@ -141,25 +143,33 @@ fn for_people(replay: &Replay) -> String {
             1 => String::new(),
             _ => format!("try {}: ", difference.try_number + 1),
         };
-        text.push(format!("  {which}{now} instead of {then}  {test}\n"));
+        let what = format!("  {which}{now} instead of {then}  ");
+        page.line_with_id((Ink::Plain, &what), (Ink::Plain, &test));
         let message = difference.message.lines().next().unwrap_or_default();
-        if !message.is_empty() {
-            text.push(format!("    {}\n", visible(message)));
-        }
+        page.row("", &visible(message));
     }
     if SHOWN_MAX < replay.differences.len() {
-        text.push(format!("  and {} more\n", replay.differences.len() - SHOWN_MAX));
+        page.prose(&format!("and {} more", replay.differences.len() - SHOWN_MAX));
     }
-    match &replay.command {
-        Some(command) if command.len() <= COMMAND_BYTES_MAX => {
-            text.push(format!("\nWith your own runner:\n  {}\n", visible(command)));
+    let command = replay.command.as_ref().filter(|_| layout.detail != Detail::Brief);
+    match command {
+        Some(command) if is_readable(command) || layout.detail == Detail::Full => {
+            page.blank();
+            page.prose("With your own runner:");
+            page.line(&[(Ink::Plain, "  "), (Ink::Command, &visible(command))]);
         }
         Some(_) => {
-            text.push("\nThe command for your own runner is long; --json prints it.\n".to_owned());
+            page.blank();
+            page.prose("The command for your own runner is long; -v shows it.");
         }
         None => (),
     }
-    text.concat()
+    page.finish()
+}
+
+/// Whether a person would read it: neither a program in itself nor a list without end.
+fn is_readable(command: &str) -> bool {
+    command.len() <= COMMAND_BYTES_MAX && !is_script(command)
 }
 
 #[derive(Serialize)]

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use unflake_app::rerun_study::{RerunRequest, RerunStudy, study_reruns};
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::Interrupt;
+use unflake_report::Layout;
 use unflake_report::rerun_study::{StudyView, json, markdown, text};
 
 use crate::commands::study::{budget, confidence};
@@ -15,6 +16,7 @@ use crate::exit::{self, Failure};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::store_args::KeepArgs;
 use crate::study_args::{IsolationArg, time_limit};
 use crate::subject::{Manner, Parts, Subject, look_into, share_of};
@@ -61,7 +63,7 @@ pub(crate) struct RerunStudyArgs {
     #[command(flatten)]
     pub project: ProjectArgs,
 
-    /// Stop after this long, such as 90s, 5m or 1h
+    /// Stop after this long, such as 90s, 5m or 1h [default: no limit]
     #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
@@ -101,7 +103,7 @@ pub(crate) enum TablesFormat {
 }
 
 /// Runs the suite again and again, and prints what that says.
-pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &RerunStudyArgs, screen: Screen) -> Result<u8, Failure> {
     let jobs = args.jobs.unwrap_or_else(n_processors);
     for (option, number) in [
         ("--batches", args.batches),
@@ -114,9 +116,10 @@ pub(crate) fn run(args: &RerunStudyArgs) -> Result<u8, Failure> {
     }
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let studies = studies(args, jobs, &interrupt)?;
+    let studies = studies(args, jobs, &interrupt, screen)?;
     let format = if args.json { TablesFormat::Json } else { args.format };
-    let shown = studies.joined(format == TablesFormat::Json, |study| shown(study, format));
+    let shown =
+        studies.joined(format == TablesFormat::Json, |study| shown(study, format, screen.layout()));
     let mut out = io::stdout().lock();
     out.write_all(shown.as_bytes())?;
     out.flush()?;
@@ -127,6 +130,7 @@ fn studies(
     args: &RerunStudyArgs,
     jobs: usize,
     interrupt: &Interrupt,
+    screen: Screen,
 ) -> Result<Parts<RerunStudy>, Failure> {
     let typed = args.project.typed(&args.paths);
     let subject = Subject::find(typed, interrupt)?;
@@ -146,13 +150,13 @@ fn studies(
     let limits = limits(subject.levels(args.isolation), args.project.timeout, jobs);
     let manner = Manner { is_long: true, tracing: None, interrupt };
     look_into(&subject.parts(), &manner, |part| {
-        let mut line = Line::new(Goal { time, ..Goal::default() });
+        let mut line = Line::new(Goal { time, ..Goal::default() }, screen);
         let study = study_reruns(&request, part, &limits, interrupt, &mut line);
         study.map_err(|error| not_run(&error))
     })
 }
 
-fn shown(study: &RerunStudy, format: TablesFormat) -> String {
+fn shown(study: &RerunStudy, format: TablesFormat, layout: Layout) -> String {
     let view = StudyView {
         suite: &study.suite,
         tables: &study.tables,
@@ -164,7 +168,7 @@ fn shown(study: &RerunStudy, format: TablesFormat) -> String {
         warnings: &study.warnings,
     };
     match format {
-        TablesFormat::Text => text(&view),
+        TablesFormat::Text => text(&view, layout),
         TablesFormat::Json => json(&view),
         TablesFormat::Markdown => markdown(&view),
     }

@@ -3,11 +3,15 @@
 use std::io::{self, Write as _};
 
 use serde::Serialize;
+use unflake_app::address::address;
 use unflake_app::begin::Unfinished;
 use unflake_app::single::{Failing, Known, Sequence, Single, SingleRequest, single};
 use unflake_engine::Interrupt;
-use unflake_model::{Confidence, RunId, Spent, TestId};
-use unflake_report::{Ended, View, failed, junit, plural, span, visible};
+use unflake_model::{Confidence, RunId, Spent, TestId, Verdict};
+use unflake_report::{
+    Detail, Ended, Ink, KnownFactor, Layout, Page, View, failed, junit, plural, quote, span,
+    visible,
+};
 use unflake_stats::rate::interval;
 
 use crate::exit::{self, Failure};
@@ -15,6 +19,7 @@ use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::{OrderArg, RunArgs, RunFormat};
 use crate::running::{limits, not_run, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::store_args::command_line;
 use crate::subject::{Manner, Parts, Subject, look_into};
 
@@ -25,7 +30,7 @@ const SCHEMA_VERSION: u32 = 1;
 const SHOWN_MAX: usize = 50;
 
 /// Runs the tests once.
-pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &RunArgs, screen: Screen) -> Result<u8, Failure> {
     let sequence = match args.order {
         OrderArg::Original => Sequence::Original,
         OrderArg::Reverse => Sequence::Reverse,
@@ -41,22 +46,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
     let manner = Manner { is_long: false, tracing: None, interrupt: &interrupt };
     let ran = look_into(&subject.parts(), &manner, |part| {
-        let mut line = Line::new(Goal::default());
+        let mut line = Line::new(Goal::default(), screen);
         let ran = single(&request, part, &limits, &interrupt, &mut line);
         ran.map_err(|error| not_run(&error))
     })?;
-    show(&ran, format, sequence)?;
+    show(&ran, format, sequence, screen.layout())?;
     Ok(ran.code(code))
 }
 
-fn show(ran: &Parts<Single>, format: RunFormat, sequence: Sequence) -> Result<(), Failure> {
+fn show(
+    ran: &Parts<Single>,
+    format: RunFormat,
+    sequence: Sequence,
+    layout: Layout,
+) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let text = match format {
-        RunFormat::Text => ran.joined(false, |ran| for_people(ran, sequence)),
+        RunFormat::Text => ran.joined(false, |ran| for_people(ran, sequence, layout)),
         RunFormat::Json => ran.joined(true, |ran| json(&row(ran, sequence))),
         RunFormat::Junit => {
             let views = ran.found.iter().map(|(name, ran)| (&**name, view(ran)));
-            junit::write(&views.collect::<Vec<_>>(), &mut out)?;
+            junit::write(&views.collect::<Vec<_>>(), &address, &mut out)?;
             String::new()
         }
     };
@@ -74,7 +84,7 @@ fn code(ran: &Single) -> u8 {
     }
 }
 
-fn for_people(ran: &Single, sequence: Sequence) -> String {
+fn for_people(ran: &Single, sequence: Sequence, layout: Layout) -> String {
     let n_tests = ran.suite.n_tests() as u64;
     let order = sequence.as_str();
     let run = ran.origin.run_name(RunId(0));
@@ -83,46 +93,70 @@ fn for_people(ran: &Single, sequence: Sequence) -> String {
         n => format!("{n} of {} failed", plural(n_tests, "test", "tests")),
     };
     let took = span(ran.wall_time);
-    let mut text = vec![format!("{how_many}, in {order} order, in {took} (run {run})\n")];
+    let mut page = Page::new(layout);
+    let headline = format!("{how_many}, in {order} order, in {took} (run {run})");
+    page.prose_in(Ink::Heading, &headline);
     if 0 < ran.n_not_run {
         let tests = plural(ran.n_not_run as u64, "test was", "tests were");
-        text.push(format!("{tests} not run.\n"));
+        page.prose(&format!("{tests} not run."));
     }
     for failing in ran.failing.iter().take(SHOWN_MAX) {
-        text.push(told(failing));
+        tell(&mut page, failing, &ran.origin.runner);
     }
     if SHOWN_MAX < ran.failing.len() {
-        text.push(format!("\nand {} more\n", ran.failing.len() - SHOWN_MAX));
+        page.blank();
+        page.prose(&format!("and {} more", ran.failing.len() - SHOWN_MAX));
     }
     for warning in &ran.warnings {
-        let (slug, message) = (warning.slug(), warning.message());
-        text.push(format!("\nwarning  {slug}\n  {}\n  {}\n", visible(&message), warning.advice()));
+        page.warning(warning);
     }
-    text.concat()
+    page.finish()
 }
 
-fn told(failing: &Failing) -> String {
+fn tell(page: &mut Page, failing: &Failing, runner: &str) {
     let message = failing.failure.message.lines().next().unwrap_or_default();
-    let (test, outcome) = (visible(failing.test.as_str()), failing.outcome.as_str());
-    let mut text = vec![format!("\n{outcome}  {test}\n")];
-    if !message.is_empty() {
-        text.push(format!("  {:<11}{}\n", "failure", visible(message)));
+    page.blank();
+    let outcome = format!("{}  ", failing.outcome.as_str());
+    page.line_with_id((Ink::Warning, &outcome), (Ink::Heading, &visible(failing.test.as_str())));
+    page.row("failure", &visible(message));
+    match &failing.known {
+        None => page.row("history", "nothing is on record"),
+        Some(known) => {
+            if let Some((verdict, campaign)) = &known.verdict {
+                let told = format!("{}, in campaign {campaign}", verdict.told());
+                page.row_in("history", Ink::Verdict(*verdict), &told);
+            }
+            page.row("before", &failed(known.tally, Confidence::USUAL));
+            for factor in &known.factors {
+                page.row("factor", &factor.in_words());
+                let commands: Vec<_> =
+                    factor.command.iter().map(|command| visible(command)).collect();
+                page.exact("reproduce", Ink::Command, &commands);
+            }
+            for group in &known.polluters {
+                let names: Vec<&str> = group.iter().map(TestId::as_str).collect();
+                let names = visible(&names.join(" then ")).into_owned();
+                page.exact("polluter", Ink::Plain, &[names]);
+                page.row("", "ran before it");
+            }
+        }
     }
-    let Some(known) = &failing.known else {
-        text.push(format!("  {:<11}nothing is on record\n", "history"));
-        return text.concat();
-    };
-    if let Some((verdict, campaign)) = &known.verdict {
-        let meaning = verdict.meaning();
-        text.push(format!("  {:<11}{verdict} in campaign {campaign}: {meaning}\n", "history"));
+    if page.detail() != Detail::Brief {
+        let known = failing.known.as_ref().and_then(|known| known.verdict.as_ref());
+        let verdict = known.map(|(verdict, _)| *verdict);
+        let test = quote(&visible(failing.test.as_str()));
+        page.commands("next", &[format!("unflake {} {test}", next(verdict, runner))]);
     }
-    text.push(format!("  {:<11}{}\n", "before", failed(known.tally, Confidence::USUAL)));
-    for group in &known.polluters {
-        let names: Vec<&str> = group.iter().map(TestId::as_str).collect();
-        let names = names.join(" then ");
-        text.push(format!("  {:<11}{} ran before it\n", "polluter", visible(&names)));
+}
+
+/// The command that goes on from what is known.
+fn next(verdict: Option<Verdict>, runner: &str) -> &'static str {
+    let is_pytest = runner == "pytest";
+    match verdict {
+        Some(Verdict::OdVictim | Verdict::OdBrittle) if is_pytest => "fix",
+        Some(verdict) if verdict.is_non_deterministic() && is_pytest => "shake",
+        _ => "why",
     }
-    text.concat()
 }
 
 /// For JUnit XML: each test with its one attempt.
@@ -140,6 +174,7 @@ fn view(ran: &Single) -> View<'_> {
         wall_time: ran.wall_time,
         n_orders: 1,
         flake_rate_detectable: 1.0,
+        n_seeds: 1,
         confidence: Confidence::USUAL,
         ended: Ended::Confident,
         origin: &ran.origin,
@@ -178,6 +213,17 @@ struct KnownRow<'a> {
     low: f64,
     high: f64,
     polluters_before: Vec<Vec<&'a str>>,
+    factors: Vec<FactorRow<'a>>,
+}
+
+/// What an earlier `shake` found.
+#[derive(Serialize)]
+struct FactorRow<'a> {
+    factors: String,
+    makes_it_fail: bool,
+    command: Option<&'a str>,
+    campaign: &'a str,
+    older_code: bool,
 }
 
 #[derive(Serialize)]
@@ -226,5 +272,16 @@ fn known_row(known: &Known) -> KnownRow<'_> {
         low: rounded(limits.lower),
         high: rounded(limits.upper),
         polluters_before: groups.map(|group| group.iter().map(TestId::as_str).collect()).collect(),
+        factors: known.factors.iter().map(factor_row).collect(),
+    }
+}
+
+fn factor_row(known: &KnownFactor) -> FactorRow<'_> {
+    FactorRow {
+        factors: known.factors.to_string(),
+        makes_it_fail: known.makes_it_fail,
+        command: known.command.as_deref(),
+        campaign: &known.campaign,
+        older_code: known.is_of_older_code,
     }
 }

@@ -5,14 +5,16 @@ use std::io::{self, Write as _};
 use unflake_app::shake::{ShakeRequest, shake};
 use unflake_app::study::Question;
 use unflake_model::{Factor, Factors};
+use unflake_report::Ended;
 use unflake_report::shake::{Shaking, json, text};
-use unflake_report::{Ended, Layout};
 use unflake_stats::rate::Rate;
 
-use crate::commands::study::{Task, WIDTH, colour, goal};
+use crate::commands::study::{Task, goal};
 use crate::exit::{self, Failure};
+use crate::java;
 use crate::progress::Line;
 use crate::running::not_run;
+use crate::screen::Screen;
 use crate::study_args::LookArgs;
 use crate::subject::Subject;
 
@@ -72,12 +74,17 @@ pub(crate) struct ShakeArgs {
 }
 
 /// Shakes a test, and says what makes it fail.
-pub(crate) fn run(args: &ShakeArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &ShakeArgs, screen: Screen) -> Result<u8, Failure> {
     let rate_min = Rate::new(args.rate).ok().filter(|rate| 0.0 < rate.get());
     let rate_min = rate_min.ok_or_else(|| {
         Failure::input(format!("--rate: `{}` is no share of all seeds", args.rate), "try 0.1")
     })?;
     let factors = factors(&args.factors)?;
+    java::refuse(
+        "`shake` changes the circumstances",
+        "`unflake why` says on which tests it depends",
+        args.look.project.python.as_deref(),
+    )?;
     let mut task = Task::about(&args.look, &args.test)?;
     let Subject::Python(project) = &task.subject else {
         let message = "circumstances can be changed for pytest and unittest only so far";
@@ -98,11 +105,13 @@ pub(crate) fn run(args: &ShakeArgs) -> Result<u8, Failure> {
         keep: task.request.keep.clone(),
         command: task.request.command.clone(),
     };
-    let goal = goal(&task.request, &args.look);
-    let shaken = shake(&request, project, &task.limits, &task.interrupt, &mut Line::new(goal));
+    let goal = goal(&task.request);
+    let mut line = Line::new(goal, screen);
+    let shaken = shake(&request, project, &task.limits, &task.interrupt, &mut line);
+    drop(line);
     let shaking = shaken.map_err(|error| not_run(&error))?;
     let mut out = io::stdout().lock();
-    let layout = Layout { width: WIDTH, colour: colour(&out) };
+    let layout = screen.layout();
     let report = if args.json { json::render(&shaking) } else { text::render(&shaking, layout) };
     out.write_all(report.as_bytes())?;
     out.flush()?;

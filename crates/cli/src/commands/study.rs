@@ -1,9 +1,10 @@
 //! `unflake detect` and `unflake why`.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, Write as _};
 use std::time::Duration;
 
+use unflake_app::address::address;
 use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
@@ -12,9 +13,7 @@ use unflake_engine::{Interrupt, Limits};
 use unflake_junit::{Prepared, Tracing};
 use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Project, Runner, hash_seed};
-use unflake_report::{
-    Colour, Layout, Study, View, idflakies, json, junit, markdown, table, terminal, why,
-};
+use unflake_report::{Layout, Study, View, idflakies, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
@@ -23,6 +22,7 @@ use crate::exit::{self, Failure};
 use crate::java;
 use crate::progress::{Goal, Line};
 use crate::running::{here, limits, n_processors, not_run, project, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::store_args::command_line;
 use crate::study_args::{
     DepthArg, DetectArgs, LookArgs, RunnerArg, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
@@ -30,12 +30,16 @@ use crate::study_args::{
 };
 use crate::subject::{Manner, Part, Parts, Subject, look_into, share_of};
 
-/// Prose is wrapped at this width where the terminal does not say.
-pub(crate) const WIDTH: usize = 100;
+/// The flake rate that is looked for where nothing else is said.
+const FLAKE_RATE: f64 = 0.05;
 
-pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
-    let flake_rate = flake_rate(args.flake_rate)
-        .map_err(|error| Failure::input(format!("--flake-rate: {error}"), "try 0.05"))?;
+/// The flake rate that was typed.
+pub(crate) fn typed_rate(share: f64) -> Result<Rate, Failure> {
+    flake_rate(share).map_err(|error| Failure::input(format!("--flake-rate: {error}"), "try 0.05"))
+}
+
+pub(crate) fn detect(args: &DetectArgs, screen: Screen) -> Result<u8, Failure> {
+    let flake_rate = typed_rate(args.flake_rate)?;
     let look = &args.study.look;
     let question = match args.strategy {
         Some(strategy) => Question::Rounds(configuration(strategy), args.rounds),
@@ -43,7 +47,7 @@ pub(crate) fn detect(args: &DetectArgs) -> Result<u8, Failure> {
         None => Question::Suite,
     };
     let task = Task::new(look, &args.paths, question, flake_rate)?;
-    run(&task, &args.study, Shape::Suite)
+    run(&task, &args.study, Shape::Suite, screen)
 }
 
 fn configuration(strategy: StrategyArg) -> Configuration {
@@ -56,25 +60,31 @@ fn configuration(strategy: StrategyArg) -> Configuration {
     }
 }
 
-pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
+pub(crate) fn why(args: &WhyArgs, screen: Screen) -> Result<u8, Failure> {
     if let Some(file) = listed::file(&args.test) {
-        return listed::why(args, file);
+        return listed::why(args, file, screen);
     }
-    let task = Task::about(&args.study.look, &args.test)?;
-    run(&task, &args.study, Shape::Test)
+    let mut task = Task::about(&args.study.look, &args.test)?;
+    task.request.flake_rate_min = typed_rate(args.flake_rate)?;
+    run(&task, &args.study, Shape::Test, screen)
 }
 
-pub(crate) fn run(task: &Task, args: &StudyArgs, shape: Shape) -> Result<u8, Failure> {
+pub(crate) fn run(
+    task: &Task,
+    args: &StudyArgs,
+    shape: Shape,
+    screen: Screen,
+) -> Result<u8, Failure> {
     let format = if args.json { StudyFormat::Json } else { args.format };
     let parts = in_question(&task.request.question, &task.subject)?;
     let tracing = tracing(task);
     let (tracing, interrupt) = (tracing.as_ref(), &task.interrupt);
     let found = look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
-        let mut line = Line::new(goal(&task.request, &args.look));
+        let mut line = Line::new(goal(&task.request), screen);
         let studied = study(&task.request, part, &task.limits, interrupt, &mut line);
         studied.map_err(|error| not_run(&error))
     })?;
-    show(&found, format, shape)?;
+    show(&found, format, shape, screen.layout())?;
     Ok(found.code(code))
 }
 
@@ -155,8 +165,8 @@ impl Task {
         let id = test.parse().map_err(|error| {
             Failure::input(format!("{error}"), "give a test as your runner spells it")
         })?;
-        let all = Rate::new(1.0).expect("a rate");
-        Self::new(args, &[], Question::Test(id), all)
+        let usual = Rate::new(FLAKE_RATE).expect("a rate");
+        Self::new(args, &[], Question::Test(id), usual)
     }
 }
 
@@ -207,11 +217,13 @@ pub(crate) fn budget(
 }
 
 /// Of one test it cannot be foreseen how much there is to find out.
-pub(crate) fn goal(request: &Request, args: &LookArgs) -> Goal {
+pub(crate) fn goal(request: &Request) -> Goal {
     let confidence = request.budget.confidence();
     let is_suite = matches!(request.question, Question::Suite);
     let orders = runs_needed(request.flake_rate_min, confidence).filter(|_| is_suite);
-    Goal { orders, confidence: Some(confidence).filter(|_| is_suite), time: args.time }
+    // What is granted on top of what was typed is for what was begun by then.
+    let time = request.wall_max.map(|max| max * 10 / 11);
+    Goal { orders, confidence: Some(confidence).filter(|_| is_suite), time }
 }
 
 fn depth(depth: DepthArg) -> Depth {
@@ -241,9 +253,13 @@ impl Shape {
 }
 
 /// Prints what was found.
-pub(crate) fn show(found: &Parts<Study>, format: StudyFormat, shape: Shape) -> Result<(), Failure> {
+pub(crate) fn show(
+    found: &Parts<Study>,
+    format: StudyFormat,
+    shape: Shape,
+    layout: Layout,
+) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let layout = Layout { width: WIDTH, colour: colour(&out) };
     let views: Vec<_> = found.found.iter().map(|(name, it)| (&**name, it.view())).collect();
     let each = |shown: &dyn Fn(&View<'_>) -> String| found.joined(false, |it| shown(&it.view()));
     let text = match format {
@@ -258,19 +274,13 @@ pub(crate) fn show(found: &Parts<Study>, format: StudyFormat, shape: Shape) -> R
         StudyFormat::Json => json::render_modules(&views),
         StudyFormat::Idflakies => idflakies::render(&views),
         StudyFormat::Junit => {
-            junit::write(&views, &mut out)?;
+            junit::write(&views, &address, &mut out)?;
             String::new()
         }
     };
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
-}
-
-/// Whether whoever reads this wants colours.
-pub(crate) fn colour(out: &impl IsTerminal) -> Colour {
-    let is_wanted = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    if is_wanted { Colour::On } else { Colour::Off }
 }
 
 fn code(study: &Study) -> u8 {

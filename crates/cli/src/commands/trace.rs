@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use unflake_app::history::{History, HistoryError};
 use unflake_app::trace::{Traced, labelled, trace};
 use unflake_engine::Interrupt;
-use unflake_report::{Layout, exposed};
+use unflake_report::exposed;
 
-use crate::commands::study::{WIDTH, colour};
 use crate::exit::{self, Failure};
 use crate::functions_file::functions;
 use crate::java;
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{here, limits, not_run, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::store_args::{StoreArgs, command_line};
 use crate::study_args::IsolationArg;
 use crate::subject::{Manner, Subject, look_into};
@@ -66,7 +66,7 @@ pub(crate) struct TraceArgs {
 }
 
 /// Lists the tests that call what can come out otherwise.
-pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &TraceArgs, screen: Screen) -> Result<u8, Failure> {
     let set = functions(args.functions.as_deref())?;
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
     let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
     let manner = Manner { is_long: false, tracing: tracing.as_ref(), interrupt: &interrupt };
     let found = look_into(&subject.parts(), &manner, |part| {
-        let mut line = Line::new(Goal::default());
+        let mut line = Line::new(Goal::default(), screen);
         let traced = trace(part, &limits, &interrupt, &mut line);
         traced.map_err(|error| not_run(&error))
     })?;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<u8, Failure> {
         write(&found.found, args, file)?;
     }
     let mut out = io::stdout().lock();
-    let layout = Layout { width: WIDTH, colour: colour(&out) };
+    let layout = screen.layout();
     let command = command_line();
     let shown = found.joined(args.json, |traced| {
         let exposed = traced.exposed(&set, &command);

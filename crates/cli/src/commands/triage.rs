@@ -1,7 +1,6 @@
 //! `unflake triage`.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use unflake_junit::{Prepared, ci_report};
 use unflake_model::{Confidence, Tally, TestId, Verdict};
 use unflake_pytest::quote;
 use unflake_report::junit_xml::NoReport;
-use unflake_report::{percent, plural, visible};
+use unflake_report::{Detail, Ink, Layout, Page, percent, plural, visible};
 
 use crate::exit::{self, Failure};
 use crate::java::Built;
@@ -22,6 +21,7 @@ use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::study_args::{IsolationArg, time_limit};
 use crate::subject::{Manner, Part, Subject, look_into, share_of};
 
@@ -83,7 +83,7 @@ pub(crate) struct TriageArgs {
     #[command(flatten)]
     pub project: ProjectArgs,
 
-    /// Stop after this long, such as 90s, 5m or 1h
+    /// Stop after this long, such as 90s, 5m or 1h [default: no limit]
     #[arg(long, value_name = "SPAN", value_parser = time_limit)]
     pub time: Option<Duration>,
 
@@ -93,21 +93,26 @@ pub(crate) struct TriageArgs {
 }
 
 /// Looks into the failures of a report.
-pub(crate) fn run(args: &TriageArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &TriageArgs, screen: Screen) -> Result<u8, Failure> {
     if args.tries == 0 {
         return Err(Failure::input("--tries: `0` is none", "give 1 or more"));
     }
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let found = find(args, &read(&args.report)?, &interrupt)?;
-    let shown = if args.json { for_programs(&found) } else { for_people(&found) };
+    let found = find(args, &read(&args.report)?, &interrupt, screen)?;
+    let shown = if args.json { for_programs(&found) } else { for_people(&found, screen.layout()) };
     let mut out = io::stdout().lock();
     out.write_all(shown.as_bytes())?;
     out.flush()?;
     Ok(code(&found))
 }
 
-fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<Triage, Failure> {
+fn find(
+    args: &TriageArgs,
+    reports: &[String],
+    interrupt: &Interrupt,
+    screen: Screen,
+) -> Result<Triage, Failure> {
     let bad = |error: &dyn Error| {
         let message = format!("`{}`: it is no JUnit XML: {error}", args.report.display());
         Failure::input(message, HINT)
@@ -131,7 +136,7 @@ fn find(args: &TriageArgs, reports: &[String], interrupt: &Interrupt) -> Result<
     let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
     let manner = Manner { is_long: true, tracing: None, interrupt };
     let looked = look_into(&parts, &manner, |part| {
-        let mut line = Line::new(Goal { time, ..Goal::default() });
+        let mut line = Line::new(Goal { time, ..Goal::default() }, screen);
         let found = triage(&request, part, &limits, interrupt, &mut line);
         found.map_err(|error| match &error {
             TriageError::Report(error) => bad(error),
@@ -231,15 +236,23 @@ fn code(found: &Triage) -> u8 {
     }
 }
 
-fn for_people(found: &Triage) -> String {
+fn for_people(found: &Triage, layout: Layout) -> String {
     let n_failed = found.tests.len() + found.not_looked_into.len() + found.unknown.len();
-    let n_reported = plural(found.n_reported as u64, "reported test", "reported tests");
-    let mut text = format!("{n_failed} of {n_reported} failed\n");
+    // Those that are not here were reported, too.
+    let n_reported = found.n_reported + found.unknown.len();
+    let n_reported = plural(n_reported as u64, "reported test", "reported tests");
+    let mut page = Page::new(layout);
+    page.prose_in(Ink::Heading, &format!("{n_failed} of {n_reported} failed"));
     for triaged in &found.tests {
-        let (test, verdict) = (visible(triaged.test.as_str()), triaged.verdict);
-        let _ = writeln!(text, "\n{test}\n  {:<13}{verdict}: {}", "verdict", meaning(verdict));
+        let verdict = triaged.verdict;
+        page.blank();
+        page.line(&[(Ink::Heading, &visible(triaged.test.as_str()))]);
+        page.row_in("kind", Ink::Verdict(verdict), &verdict.told());
         for (name, line) in about(triaged) {
-            let _ = writeln!(text, "  {name:<13}{line}");
+            page.row(name, &line);
+        }
+        if let Some(command) = next(triaged).filter(|_| layout.detail != Detail::Brief) {
+            page.commands("next", &[visible(&command)]);
         }
     }
     for (what, names) in [
@@ -250,22 +263,14 @@ fn for_people(found: &Triage) -> String {
         ),
     ] {
         if !names.is_empty() {
-            let _ = writeln!(text, "\n{what}: {}", visible(&names.join(", ")));
+            page.blank();
+            page.prose(&format!("{what}: {}", visible(&names.join(", "))));
         }
     }
     for warning in &found.warnings {
-        let (slug, message) = (warning.slug(), warning.message());
-        let _ =
-            writeln!(text, "\nwarning  {slug}\n  {}\n  {}", visible(&message), warning.advice());
+        page.warning(warning);
     }
-    text
-}
-
-fn meaning(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::AlwaysFailing => "failed every time; not flaky but broken",
-        verdict => verdict.meaning(),
-    }
+    page.finish()
 }
 
 fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
@@ -294,7 +299,6 @@ fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
         let line = format!("one that {outcome} in {rate} % of runs would have shown it (95 %)");
         lines.push(("sure", line));
     }
-    lines.extend(next(triaged).map(|command| ("next", command)));
     lines
 }
 

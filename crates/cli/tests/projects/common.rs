@@ -79,6 +79,11 @@ impl Project {
         self.folder.path()
     }
 
+    /// Where the program keeps what it likes.
+    pub(crate) fn state(&self) -> &Path {
+        self.state.path()
+    }
+
     pub(crate) fn write(&self, name: &str, text: &str) {
         let file = self.path().join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -92,8 +97,15 @@ impl Project {
 
     /// The same with another interpreter.
     pub(crate) fn command_with(&self, python: &OsStr, arguments: &[&str]) -> Command {
+        let mut command = self.command_without_python(arguments);
+        command.arg("--python").arg(python);
+        command
+    }
+
+    /// The same for commands that need none.
+    pub(crate) fn command_without_python(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
-        command.args(arguments).arg("--python").arg(python);
+        command.args(quicker(arguments));
         command.current_dir(self.path()).env("XDG_STATE_HOME", self.state.path());
         command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         command
@@ -104,6 +116,13 @@ impl Project {
         self.run_command(self.command(arguments))
     }
 
+    /// `unflake history`, which needs no interpreter.
+    pub(crate) fn history(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+        command.arg("history").args(arguments).current_dir(self.path());
+        Ran(command.env("XDG_STATE_HOME", self.state.path()).output().unwrap())
+    }
+
     pub(crate) fn run_command(&self, mut command: Command) -> Ran {
         let before = tree(self.path());
         let output = command.output().unwrap();
@@ -112,6 +131,18 @@ impl Project {
         assert_eq!(names(&after), names(&before));
         assert!(after == before, "the work tree has changed");
         Ran(output)
+    }
+}
+
+/// What is asked here shows in a few orders, unless something else is said: each takes an
+/// interpreter of its own.
+fn quicker<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let is_said = |it: &&str| ["--flake-rate", "--strategy", "--reruns", "--runs"].contains(it);
+    match arguments {
+        ["detect", rest @ ..] if !rest.iter().any(is_said) => {
+            [&["detect", "--flake-rate", "0.2"], rest].concat()
+        }
+        other => other.to_vec(),
     }
 }
 

@@ -101,3 +101,21 @@ fn what_cannot_be_repaired_has_a_reason() {
     assert_eq!(ran.code(), Some(1), "{}", ran.stderr());
     assert!(ran.stderr().contains("not flaky as far as was seen"), "{}", ran.stderr());
 }
+
+#[test]
+fn a_change_that_could_not_be_tried_is_not_said_to_be_of_no_help() {
+    let project = Project::with(&[]);
+    let text =
+        b"# coding: latin-1\nimport state\n\ndef test_polluter():\n    state.x = 1  # \xe9\n\n\
+        def test_victim():\n    assert state.x == 0\n";
+    std::fs::write(project.path().join("test_well.py"), text).unwrap();
+    let ran = project.run(&["fix", VICTIM, "--no-store", "--json"]);
+    let answer = ran.json();
+    assert_eq!(answer["patches"], serde_json::json!([]), "{answer}");
+    assert_eq!(answer["rejected"], serde_json::json!([]), "{answer}");
+    let untried = answer["not_tried"].as_array().unwrap();
+    assert!(!untried.is_empty(), "{answer}");
+    let why = untried[0]["why"].as_str().unwrap();
+    assert!(why.contains("not UTF-8"), "{answer}");
+    assert_eq!(ran.code(), Some(4), "whether it helps is not known");
+}

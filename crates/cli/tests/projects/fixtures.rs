@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::common::{Project, Ran};
 use serde_json::{Value, json};
 
-fn repository() -> &'static Path {
+pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 

@@ -6,12 +6,16 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
+mod answers;
 mod causes;
 mod common;
 mod fix;
 mod fixtures;
+mod hard;
 mod imports;
 mod lint;
 mod robust;
+mod secrets;
 mod setup;
 mod trace;
+mod twice;

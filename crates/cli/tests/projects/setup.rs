@@ -1,6 +1,7 @@
 //! `unflake init`, `unflake doctor`, and what `unflake.toml` changes.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::common::{POLLUTER, Project, VICTIM, python};
 
@@ -88,7 +89,7 @@ fn a_file_that_makes_no_sense_is_an_error_with_its_place() {
     assert_eq!(ran.code(), Some(2));
     insta::assert_snapshot!(redacted(&project, &ran.stderr()), @r"
     error: `[project]/unflake.toml`, line 2: nobody knows the key `times`
-    hint: there are python, paths, options, time, runs, confidence, flake-rate, depth, jobs, timeout, isolation, store
+    hint: there are python, paths, options, time, runs, confidence, flake-rate, depth, jobs, timeout, isolation, store, show-secrets, color
     ");
     // Commands that it does not concern do not read it.
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_unflake"));
@@ -146,4 +147,58 @@ fn doctor_says_why_tests_cannot_be_run() {
     assert_eq!(ran.code(), Some(3));
     assert!(ran.stdout().contains("missing  interpreter  `/no/python` is not an interpreter"));
     assert!(!ran.stdout().contains(POLLUTER));
+}
+
+/// A Python that is too old: it says its version, and dies of our agent.
+const OLD: &str = "#!/bin/sh\n\
+    if [ \"$1\" = -c ]; then echo 3.7.16; exit 0; fi\n\
+    echo 'Traceback (most recent call last):' >&2\n\
+    echo \"AttributeError: module 'sys' has no attribute 'pycache_prefix'\" >&2\n\
+    exit 1\n";
+
+#[test]
+fn a_python_that_is_too_old_is_said_without_a_traceback() {
+    let project = Project::with(&[("old/bin/python", OLD)]);
+    let python = project.path().join("old/bin/python");
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = "Python 3.7.16 is too old: 3.8 or later is needed";
+    let commands: [&[&str]; 8] = [
+        &["detect"],
+        &["why", VICTIM],
+        &["run"],
+        &["lint", "--dynamic"],
+        &["shake", VICTIM],
+        &["fix", VICTIM],
+        &["trace"],
+        &["study"],
+    ];
+    for arguments in commands {
+        let ran = project.run_command(project.command_with(python.as_os_str(), arguments));
+        ran.could_not_run(&[&format!("error: {said}\nhint: name another Python with --python\n")]);
+        assert!(!ran.stderr().contains("Traceback"), "{arguments:?}: {}", ran.stderr());
+    }
+    let ran = project.run_command(project.command_with(python.as_os_str(), &["doctor"]));
+    assert_eq!(ran.code(), Some(3));
+    assert!(ran.stdout().contains(said), "{}", ran.stdout());
+    assert!(!ran.stdout().contains("Traceback"), "{}", ran.stdout());
+}
+
+#[test]
+fn what_is_for_python_alone_says_so_in_a_java_project_before_anything_is_built() {
+    let project = Project::empty();
+    // Nothing that can be built: whoever tried would fail otherwise.
+    project.write("pom.xml", "no project");
+    for arguments in [
+        &["lint", "--dynamic"][..],
+        &["shake", "com.acme.CartTest#total"],
+        &["fix", "com.acme.CartTest#total"],
+    ] {
+        let ran = project.run_command(project.command_without_python(arguments));
+        let said = ran.stderr();
+        assert_eq!(ran.code(), Some(2), "{arguments:?}: {said}");
+        let message = format!("error: this is a Java project, and `{}` ", arguments[0]);
+        assert!(said.starts_with(&message), "{said}");
+        assert!(said.contains("of Python projects only so far\nhint: `unflake "), "{said}");
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
 }

@@ -1,5 +1,6 @@
 //! `unflake trace` and `unflake learn`: from calls to a set of functions, and back.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -131,4 +132,88 @@ fn a_line_that_is_not_understood_is_named() {
     let (code, _, stderr) = learn(aside.path(), &["bad.jsonl"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("`bad.jsonl`, line 2"), "{stderr}");
+}
+
+/// What tests call, and what must be said of it. Statements must do in every Python.
+const PROMISED: [(&str, &str, &str); 36] = [
+    ("time.time()", "time", "time:time"),
+    ("time.time_ns()", "time", "time:time_ns"),
+    ("time.perf_counter()", "time", "time:perf_counter"),
+    ("time.monotonic()", "time", "time:monotonic"),
+    ("time.process_time()", "time", "time:process_time"),
+    ("time.localtime()", "time", "time:localtime"),
+    ("time.strftime('%Y')", "time", "time:strftime"),
+    ("datetime.date.today()", "time", "datetime:date.today"),
+    ("datetime.datetime.now()", "time", "datetime:datetime.now"),
+    ("datetime.datetime.today()", "time", "datetime:date.today"),
+    ("time.sleep(0)", "async-wait", "time:sleep"),
+    ("threading.Event().wait(0.001)", "async-wait", "threading:Condition.wait"),
+    ("select.select([], [], [], 0)", "async-wait", "select:select"),
+    ("asyncio.run(asyncio.sleep(0))", "async-wait", "asyncio.tasks:sleep"),
+    ("asyncio.run(asyncio.sleep(0))", "concurrency", "asyncio.runners:run"),
+    (
+        "t = threading.Thread(target=int); t.start(); t.join()",
+        "async-wait",
+        "threading:Thread.join",
+    ),
+    ("t = threading.Thread(target=int); t.start()", "concurrency", "threading:Thread.start"),
+    ("subprocess.run(['true'])", "concurrency", "subprocess:Popen.__init__"),
+    ("os.system('true')", "concurrency", "posix:system"),
+    ("os.fork() or os._exit(0)", "concurrency", "posix:fork"),
+    ("random.random()", "randomness", "_random:Random.random"),
+    ("random.SystemRandom().random()", "randomness", "random:SystemRandom.random"),
+    ("uuid.uuid1()", "randomness", "uuid:uuid1"),
+    ("uuid.uuid4()", "randomness", "uuid:uuid4"),
+    ("os.urandom(4)", "randomness", "posix:urandom"),
+    ("secrets.token_hex()", "randomness", "secrets:token_hex"),
+    ("secrets.choice([1, 2])", "randomness", "random:Random.choice"),
+    ("numpy.random.rand()", "randomness", "numpy.random:RandomState"),
+    ("socket.socket().close()", "network", "socket:socket.__init__"),
+    ("socket.getaddrinfo('127.0.0.1', 80)", "network", "_socket:getaddrinfo"),
+    ("socket.gethostbyname('127.0.0.1')", "network", "_socket:gethostbyname"),
+    ("os.listdir('.')", "unordered-collection", "posix:listdir"),
+    ("list(os.scandir('.'))", "unordered-collection", "posix:scandir"),
+    ("glob.glob('*.py')", "unordered-collection", "posix:scandir"),
+    ("os.rmdir(tempfile.mkdtemp())", "io", "tempfile:mkdtemp"),
+    ("tempfile.TemporaryFile().close()", "io", "tempfile:TemporaryFile"),
+];
+
+/// As much of numpy as is looked at: its generator is compiled by Cython, and calls of it are not
+/// told.
+const NUMPY: &str = "\
+class _Key(bytes):
+    def tobytes(self):
+        return bytes(self)
+
+class RandomState:
+    n = 0
+
+    def get_state(self, legacy=True):
+        inner = {'pos': self.n, 'key': _Key(b'')}
+        return {'state': inner, 'has_gauss': 0, 'gauss': 0.0}
+
+_rand = RandomState()
+";
+
+#[test]
+fn the_default_set_has_what_is_promised() {
+    let project = Project::empty();
+    project.write("numpy/__init__.py", "");
+    project.write("numpy/random/mtrand.py", NUMPY);
+    let moves = "from . import mtrand\n\ndef rand():\n    mtrand._rand.n += 1\n";
+    project.write("numpy/random/__init__.py", moves);
+    let mut text = "import asyncio, datetime, glob, numpy.random, os, random, secrets, select, \
+        socket, subprocess, tempfile, threading, time, uuid\n"
+        .to_owned();
+    for (number, (statement, ..)) in PROMISED.iter().enumerate() {
+        let _ = write!(text, "\ndef test_{number}():\n    {statement}\n");
+    }
+    text += "\ndef test_quiet():\n    assert sorted([2, 1]) == [1, 2] and 'x'.upper() == 'X'\n";
+    project.write("test_it.py", &text);
+    let found = exposed(&project.run(&["trace", "--json", "--isolation", "no-net"]));
+    for ((test, exposures), (statement, cause, function)) in found.iter().zip(PROMISED) {
+        let expected = format!("{cause} {function}");
+        assert!(exposures.contains(&expected), "{statement} ({test}): {exposures:?}");
+    }
+    assert_eq!(found[PROMISED.len()], ("test_it.py::test_quiet".to_owned(), vec![]));
 }

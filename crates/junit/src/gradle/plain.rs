@@ -141,5 +141,5 @@ fn case(heard: Heard) -> Case {
     };
     let is_around = AROUND.contains(&heard.name.as_str());
     let name = if is_around { String::new() } else { heard.name };
-    Case { class: heard.class, name, outcome, text: heard.text }
+    Case { class: heard.class, name, outcome, text: heard.text, overcame: None }
 }

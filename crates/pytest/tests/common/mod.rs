@@ -57,6 +57,7 @@ impl Little {
             virtual_env: None,
             path: std::env::var_os("PATH"),
             current_dir: folder.path().canonicalize().unwrap(),
+            own_program: None,
         };
         let project = Project { runner: Runner::Pytest, ..Project::find(around).unwrap() };
         Self { folder, project }
@@ -106,12 +107,11 @@ pub(crate) fn run(engine: &mut Engine, names: &[&str]) -> Ran {
 }
 
 pub(crate) fn run_order(engine: &mut Engine, order: Order) -> Ran {
-    let experiment = Experiment {
-        run: RunId(0),
-        order,
-        environment: Environment::Plain,
-        repetition: Repetition::Once,
-    };
+    run_in(engine, order, Environment::Plain)
+}
+
+pub(crate) fn run_in(engine: &mut Engine, order: Order, environment: Environment) -> Ran {
+    let experiment = Experiment { run: RunId(0), order, environment, repetition: Repetition::Once };
     engine.submit(&experiment).unwrap();
     let mut ran = None;
     let mut messages = Vec::new();

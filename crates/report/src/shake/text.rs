@@ -6,8 +6,8 @@ use unflake_stats::rate::upper_bound;
 use crate::page::{Ink, Page};
 use crate::shake::{Shaking, Shook};
 use crate::visible::visible;
-use crate::words::{limits, of, percent, plural, span};
-use crate::{Confirmation, Ended, Layout};
+use crate::words::{is_script, limits, of, percent, plural, span};
+use crate::{Confirmation, Detail, Ended, Layout, quote};
 
 /// The whole report.
 pub fn render(shaking: &Shaking, layout: Layout) -> String {
@@ -24,6 +24,11 @@ pub fn render(shaking: &Shaking, layout: Layout) -> String {
     page.blank();
     for sentence in sentences(shaking) {
         page.prose(&format!("{sentence}."));
+    }
+    if shaking.exhibits.is_empty() && page.detail() != Detail::Brief {
+        let test = quote(&visible(shaking.test.as_str()));
+        page.row("next", "to see whether it depends on other tests:");
+        page.commands("", &[format!("unflake why {test}")]);
     }
     page.finish()
 }
@@ -49,7 +54,10 @@ fn show(page: &mut Page, shook: &Shook, shaking: &Shaking) {
     page.line(&[(Ink::Heading, &factors), (Ink::Plain, "  "), (Ink::Plain, cause)]);
     let descriptions: Vec<&str> = shook.factors.iter().map(Factor::description).collect();
     page.row("factor", &descriptions.join("; "));
-    page.row("here", &visible(&shook.how.join("; ")));
+    let (description, here) = (descriptions.join("; "), shook.how.join("; "));
+    if here != description {
+        page.row("here", &visible(&here));
+    }
     page.row("without", &failed(shook.without, confidence));
     page.row("with", &failed(shook.with, confidence));
     page.row(
@@ -59,10 +67,7 @@ fn show(page: &mut Page, shook: &Shook, shaking: &Shaking) {
     page.row("difference", &difference(shook));
     page.row("decided by", decided(shook));
     if let Some(verdict) = shook.verdict() {
-        page.row("kind", &format!("{}: {}", verdict.slug(), verdict.meaning()));
-    }
-    if let Some(advice) = shook.cause.map(advice) {
-        page.row("cause", advice);
+        page.row("kind", &verdict.told());
     }
     if shook.fails_late() {
         page.row("", "It takes much longer when it fails: it waits until its patience ends.");
@@ -71,6 +76,9 @@ fn show(page: &mut Page, shook: &Shook, shaking: &Shaking) {
         page.row("failure", &visible(&failure.message));
     }
     reproduce(page, shook);
+    if page.detail() != Detail::Brief {
+        page.row("next", shook.cause.map_or("look at what the failure says", advice));
+    }
 }
 
 fn failed(tally: Tally, confidence: Confidence) -> String {
@@ -138,18 +146,26 @@ fn advice(cause: RootCause) -> &'static str {
     }
 }
 
+/// The command for the plain runner, if one can read it; else the short one first.
 fn reproduce(page: &mut Page, shook: &Shook) {
-    let shown = |it: Confirmation| format!("shown {} of {} times", it.as_predicted, it.tries);
-    if let Some(plain) = &shook.plain {
-        page.exact("reproduce", Ink::Command, std::slice::from_ref(&plain.command));
-        page.row("", &shown(plain.tried));
-    }
-    if let Some(run) = &shook.run {
-        let label = if shook.plain.is_some() { "or" } else { "reproduce" };
-        page.exact(label, Ink::Command, &[format!("unflake replay {run}")]);
-        if 0 < shook.replayed.tries {
-            page.row("", &shown(shook.replayed));
+    let ends = if shook.makes_it_fail { "fails" } else { "passes" };
+    let shown =
+        |it: Confirmation| format!("it {ends} with that {} of {} times", it.as_predicted, it.tries);
+    let replay = shook.run.as_ref().map(|run| (format!("unflake replay {run}"), shook.replayed));
+    let plain =
+        shook.plain.as_ref().map(|plain| (visible(&plain.command).into_owned(), plain.tried));
+    let is_long = replay.is_some() && plain.as_ref().is_some_and(|(it, _)| is_script(it));
+    let is_left_out = is_long && page.detail() < Detail::Full;
+    let both = if is_long { [replay, plain] } else { [plain, replay] };
+    let commands = both.into_iter().flatten().filter(|(it, _)| !(is_left_out && is_script(it)));
+    for (number, (command, tried)) in commands.enumerate() {
+        page.commands(if number == 0 { "reproduce" } else { "or" }, &[command]);
+        if 0 < tried.tries {
+            page.row("", &shown(tried));
         }
+    }
+    if is_left_out && page.detail() == Detail::Usual {
+        page.row("", "-v shows the long command for the plain runner");
     }
 }
 

@@ -6,11 +6,11 @@ use unflake_model::OutcomeKind;
 use unflake_report::dirt::{
     Harmless, Inspection, Leaver, Left, Shown, Standing, Unseen, json, markdown, text,
 };
-use unflake_report::{Colour, Ended, Layout, Origin, State, Warning};
+use unflake_report::{Ended, Layout, Origin, State, Warning};
 
 use crate::schema::faults_by;
 
-const PLAIN: Layout = Layout { width: 80, colour: Colour::Off };
+const PLAIN: Layout = Layout::plain(80);
 
 fn left(place: &str, (before, after): (Option<&str>, Option<&str>), standing: Standing) -> Left {
     let text = |it: Option<&str>| it.map(str::to_owned);
@@ -48,6 +48,7 @@ fn inspection(tests: Vec<Leaver>) -> Inspection {
             hash_seed: None,
             command: "unflake lint --dynamic".to_owned(),
             campaign: None,
+            lent: std::collections::BTreeMap::new(),
         },
     }
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use unflake_model::{
     Confidence, Decides, Factor, Factors, RootCause, Spent, Tally, TestId, Verdict,
 };
-use unflake_report::shake::{Plainly, Shaking, Shook, json, text};
-use unflake_report::{Colour, Confirmation, Ended, Failure, Layout, Origin};
+use unflake_report::shake::{Plainly, Shaking, Shook, json, saved, text};
+use unflake_report::{Confirmation, Ended, Failure, Layout, Origin};
 
 use crate::schema::faults_by;
 
-const PLAIN: Layout = Layout { width: 80, colour: Colour::Off };
+const PLAIN: Layout = Layout::plain(80);
 
 fn tally(failures: u64, attempts: u64) -> Tally {
     Tally { failures, attempts }
@@ -106,4 +106,15 @@ fn what_programs_are_told_is_as_the_schema_says() {
         let told = serde_json::from_str(&json::render(&shaking)).expect("JSON");
         assert_eq!(faults_by(&schema, &told), Vec::<String>::new(), "{name}");
     }
+}
+
+#[test]
+fn what_was_shown_can_be_shown_again() {
+    for (name, shaking) in all() {
+        let again = saved::read(&saved::write(&shaking)).unwrap();
+        assert_eq!(text::render(&again, PLAIN), text::render(&shaking, PLAIN), "{name}");
+        assert_eq!(json::render(&again), json::render(&shaking), "{name}");
+    }
+    assert!(saved::read("").is_none());
+    assert!(saved::read("{\"version\": 1}").is_none());
 }

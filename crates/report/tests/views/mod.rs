@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use unflake_model::{
     Cause, CleanersOf, Confidence, Contrast, Dependencies, Finding, Group, OutcomeChange,
-    OutcomeKind, RunId, Spent, Suite, SuiteBuilder, Tally, TestIndex, Verdict,
+    OutcomeKind, RunId, Spent, Suite, SuiteBuilder, Tally, TestIndex, Tried, Verdict,
 };
 use unflake_report::{
-    Confirmation, Ended, Exhibit, FailedAttempt, Failure, NotCollected, Origin, Record, State,
-    Study, View, Warning,
+    Cold, Confirmation, Ended, Exhibit, FailedAttempt, Failure, NotCollected, Origin, Record,
+    State, Study, View, Warning,
 };
 
 /// What a view borrows from.
@@ -42,6 +42,7 @@ impl Case {
             wall_time: Duration::from_millis(12_300),
             n_orders: self.n_orders,
             flake_rate_detectable: 0.072_158,
+            n_seeds: 1,
             confidence: Confidence::USUAL,
             ended: self.ended,
             origin: &self.origin,
@@ -64,6 +65,7 @@ impl Case {
             wall_time: view.wall_time,
             n_orders: view.n_orders,
             flake_rate_detectable: view.flake_rate_detectable,
+            n_seeds: view.n_seeds,
             confidence: view.confidence,
             ended: view.ended,
             origin: self.origin.clone(),
@@ -96,6 +98,7 @@ impl Case {
                 hash_seed: Some(4711),
                 command: "unflake detect tests".to_owned(),
                 campaign: Some("3f2a91".to_owned()),
+                lent: std::collections::BTreeMap::new(),
             },
         }
     }
@@ -123,6 +126,7 @@ impl Case {
             verdict,
             confirmed: true,
             confidence: Confidence::new(0.999_997).ok(),
+            tried: Tried::default(),
             tally,
             passed_in: (tally.failures < tally.attempts).then_some(RunId(1)),
             failed_in: (0 < tally.failures).then_some(RunId(3)),
@@ -134,7 +138,8 @@ impl Case {
         self.exhibits.push(Exhibit {
             finding,
             reproduce: Vec::new(),
-            cold_confirmed: None,
+            cold: Cold::NotAsked,
+            factors: Vec::new(),
             failure: (0 < tally.failures).then_some(failure),
             state: Vec::new(),
             choices: Vec::new(),
@@ -157,7 +162,7 @@ impl Case {
             |fails, attempts| Tally { failures: if fails { attempts } else { 0 }, attempts };
         exhibit.finding.dependencies = dependencies;
         exhibit.reproduce = vec![format!("pytest -p no:randomly {}", command.join(" "))];
-        exhibit.cold_confirmed = Some(Confirmation { as_predicted: 3, tries: 3, others: 0 });
+        exhibit.cold = Cold::Said(Confirmation { as_predicted: 3, tries: 3, others: 0 });
         exhibit.finding.contrast =
             Some(Contrast { alone: count(alone_fails, 10), after_group: count(!alone_fails, 25) });
     }
@@ -210,7 +215,7 @@ pub(crate) fn every_verdict() -> Case {
     let setters = Dependencies { state_setters: vec![group(&[8])], ..Dependencies::default() };
     case.depends(1, setters);
     case.depends(3, polluted_by(&[&[7]]));
-    case.exhibits[3].cold_confirmed = Some(Confirmation { as_predicted: 2, tries: 3, others: 0 });
+    case.exhibits[3].cold = Cold::Said(Confirmation { as_predicted: 2, tries: 3, others: 0 });
     case.exhibits[3].finding.contrast =
         Some(Contrast { alone: tally(1, 100), after_group: tally(57, 100) });
     case.depends(12, polluted_by(&[&[2]]));
@@ -258,7 +263,13 @@ fn every_warning() -> Vec<Warning> {
             reason: "the project pins test_\u{1b}[31mfirst".to_owned(),
         },
         Warning::DiffersFromPlain { n_tests: 2 },
-        Warning::PlainNotRun { reason: "it was stopped after 60 s".to_owned() },
+        Warning::PlainNotRun {
+            tests: vec!["tests/test_shop_00.py::test_0".to_owned()],
+            reason: "it was stopped after 60 s".to_owned(),
+        },
+        Warning::NotCompared { reason: "it was stopped after 60 s".to_owned() },
+        Warning::NotRepeated { tests: vec!["menu.yaml::soup".to_owned()] },
+        Warning::TwiceNotShown { tests: vec!["a.py::test_b".to_owned()] },
         Warning::PerturbedNotRun {
             n_runs: 2,
             reason: "collecting again gave other tests: `test_a[12:01]` is new".to_owned(),

@@ -34,6 +34,8 @@ use super::{
 const VERSION: u8 = 1;
 /// The first that has factors; a program that knows only version 1 says so.
 const WITH_FACTORS: u8 = 2;
+/// The first that has hash seeds.
+const WITH_HASHES: u8 = 3;
 
 /// Whether the observation answers the experiment: its number, its tests, as often as asked.
 pub(crate) fn is_answer(experiment: &Experiment, observation: &Observation) -> bool {
@@ -45,14 +47,21 @@ pub(crate) fn is_answer(experiment: &Experiment, observation: &Observation) -> b
 /// The run as bytes. The observation answers the experiment ([`is_answer`]).
 pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8> {
     let mut writer = Writer::default();
-    let has_factors = experiment.environment != Environment::Plain;
-    writer.byte(if has_factors { WITH_FACTORS } else { VERSION });
+    writer.byte(match experiment.environment {
+        Environment::Plain => VERSION,
+        Environment::Perturbed { .. } => WITH_FACTORS,
+        Environment::Hashed { .. } => WITH_HASHES,
+    });
     writer.number(experiment.run.0);
     match experiment.environment {
         Environment::Plain => writer.byte(0),
         Environment::Perturbed { factors, seed } => {
             writer.byte(2);
             writer.number(u64::from(factors.bits()));
+            writer.number(seed);
+        }
+        Environment::Hashed { seed } => {
+            writer.byte(3);
             writer.number(seed);
         }
     }
@@ -83,7 +92,7 @@ pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8
 /// The run these bytes say, of a suite with this many tests.
 pub(crate) fn unpack(bytes: &[u8], n_tests: usize) -> Result<(Experiment, Observation), Malformed> {
     let mut reader = Reader::unseal(bytes)?;
-    if !matches!(reader.byte()?, VERSION | WITH_FACTORS) {
+    if !matches!(reader.byte()?, VERSION | WITH_FACTORS | WITH_HASHES) {
         return Err(Malformed("its format is of an unknown version"));
     }
     let run = RunId(reader.number()?);
@@ -96,6 +105,7 @@ pub(crate) fn unpack(bytes: &[u8], n_tests: usize) -> Result<(Experiment, Observ
             let factors = factors.ok_or(Malformed("unknown factor"))?;
             Environment::Perturbed { factors, seed: reader.number()? }
         }
+        3 => Environment::Hashed { seed: reader.number()? },
         _ => return Err(Malformed("unknown environment")),
     };
     let repetition = read_repetition(&mut reader, n_tests)?;
@@ -339,6 +349,7 @@ mod tests {
                 let factors = Factors::from_bits(bits).expect("every bit is a factor");
                 Environment::Perturbed { factors, seed }
             }),
+            any::<u64>().prop_map(|seed| Environment::Hashed { seed }),
         ];
         let numbers = (any::<u64>(), environment, repetition, duration());
         (order, numbers).prop_flat_map(|(order, (run, environment, repetition, duration))| {

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -44,6 +45,52 @@ fn a_new_folder_is_hidden_from_git_and_an_old_one_is_left_alone() {
     assert!(!root.path().join(".gitignore").exists());
 }
 
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn only_the_user_may_read_a_history_and_its_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("state/unflake");
+    let path = folder.join("history.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin(&campaign(&small_suite(), "detect")).unwrap();
+    let _claim = store.claim(id).unwrap().unwrap();
+    assert_eq!((mode(&folder), mode(&root.path().join("state"))), (0o700, 0o700));
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|file| !file.ends_with(".gitignore")).collect();
+    assert_eq!(files.len(), 4, "the history, its log, its index and a lock: {files:?}");
+    assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+}
+
+#[test]
+fn a_history_that_others_can_read_is_narrowed_and_so_is_a_folder_that_has_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    for (has_other, expected) in [(false, 0o700), (true, 0o755)] {
+        let folder = root.path().join(format!("{has_other}"));
+        let path = folder.join("history.sqlite");
+        let mut store = Store::open(&path).unwrap();
+        store.begin(&campaign(&small_suite(), "detect")).unwrap();
+        set_mode(&folder, 0o755);
+        let files = ["", "-wal", "-shm"].map(|part| folder.join(format!("history.sqlite{part}")));
+        for file in &files {
+            set_mode(file, 0o644);
+        }
+        if has_other {
+            fs::write(folder.join("notes.txt"), "").unwrap();
+        }
+        Store::open(&path).unwrap();
+        assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+        assert_eq!(mode(&folder), expected);
+        drop(store);
+    }
+}
+
 #[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let root = tempfile::tempdir().unwrap();
@@ -51,6 +98,50 @@ fn a_folder_that_cannot_be_made_is_named() {
     let error = Store::open(&root.path().join("file/history.sqlite")).unwrap_err();
     assert!(matches!(error.kind, StoreErrorKind::Folder(_)), "{error:?}");
     assert!(error.to_string().ends_with("file/history.sqlite`: failed to open it"));
+}
+
+/// An error, its causes and its advice, as people see them.
+fn told(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    format!("{text}; {}", error.hint().unwrap_or_default())
+}
+
+#[test]
+fn whatever_is_wrong_with_an_old_file_is_said_without_a_word_of_sql() {
+    let root = tempfile::tempdir().unwrap();
+    let open_and_list = |path: &Path| Store::open(path)?.campaigns(10).map(drop);
+    let path = |name: &str| root.path().join(name);
+    for (name, sql) in [
+        ("a column less", "ALTER TABLE campaigns RENAME COLUMN runner TO ran_by"),
+        ("a table less", "PRAGMA foreign_keys = OFF; DROP TABLE verdicts"),
+    ] {
+        three_runs(&path(name));
+        tamper(&path(name), sql);
+        let error = open_and_list(&path(name)).unwrap_err();
+        assert!(matches!(error.kind, StoreErrorKind::OtherTables(_)), "{name}: {error:?}");
+        assert!(told(&error).contains("another version of unflake"), "{}", told(&error));
+        assert!(told(&error).contains("move the file away"), "{}", told(&error));
+    }
+    fs::write(path("text"), "This is no database, but a text that somebody wrote.\n".repeat(100))
+        .unwrap();
+    fs::create_dir(path("folder")).unwrap();
+    let half = path("half");
+    three_runs(&half);
+    let bytes = fs::read(&half).unwrap();
+    fs::write(&half, &bytes[..bytes.len() / 2]).unwrap();
+    for name in ["a column less", "a table less", "text", "folder", "half"] {
+        let Err(error) = open_and_list(&path(name)) else { continue };
+        let told = told(&error);
+        assert!(error.hint().is_some(), "{name}: {told}");
+        for word in ["SELECT", "SQL", "no such", "FROM", "malformed"] {
+            assert!(!told.contains(word), "{name}: {told}");
+        }
+    }
 }
 
 #[test]

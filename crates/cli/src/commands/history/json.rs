@@ -36,6 +36,7 @@ struct CampaignRow<'a> {
     attempts: u64,
     ended: &'a str,
     verdicts: BTreeMap<&'static str, u64>,
+    factors: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -44,6 +45,16 @@ struct PastRow<'a> {
     test: &'a str,
     records: Vec<RecordRow<'a>>,
     failures: Vec<FailureRow<'a>>,
+    factors: Vec<FactorRow<'a>>,
+}
+
+/// What was found when the test was shaken last.
+#[derive(Serialize)]
+struct FactorRow<'a> {
+    factors: String,
+    makes_it_fail: bool,
+    command: Option<&'a str>,
+    campaign: &'a str,
 }
 
 #[derive(Serialize)]
@@ -73,12 +84,12 @@ struct FailureRow<'a> {
 }
 
 /// Campaigns, newest first.
-pub(super) fn campaigns(campaigns: &[CampaignSummary]) -> String {
+pub(super) fn campaigns(campaigns: &[(CampaignSummary, Vec<String>)]) -> String {
     let row = |campaign: &CampaignSummary| {
         let counts = campaign.verdicts.iter();
         counts.map(|(verdict, n)| (verdict.slug(), *n)).collect::<BTreeMap<_, _>>()
     };
-    let rows = campaigns.iter().map(|campaign| CampaignRow {
+    let rows = campaigns.iter().map(|(campaign, factors)| CampaignRow {
         campaign: &campaign.short_id,
         began: rfc_3339(campaign.started_unix_ms),
         question: question(campaign),
@@ -92,6 +103,7 @@ pub(super) fn campaigns(campaigns: &[CampaignSummary]) -> String {
         attempts: campaign.n_attempts,
         ended: ended(campaign),
         verdicts: row(campaign),
+        factors,
     });
     json(&Campaigns { schema: SCHEMA_VERSION, campaigns: rows.collect() })
 }
@@ -112,11 +124,18 @@ pub(super) fn past(test: &TestId, past: &Past) -> String {
         message: &failure.message,
         text: &failure.text,
     });
+    let factors = past.factors.iter().map(|known| FactorRow {
+        factors: known.factors.to_string(),
+        makes_it_fail: known.makes_it_fail,
+        command: known.command.as_deref(),
+        campaign: &known.campaign,
+    });
     json(&PastRow {
         schema: SCHEMA_VERSION,
         test: test.as_str(),
         records: records.collect(),
         failures: failures.collect(),
+        factors: factors.collect(),
     })
 }
 

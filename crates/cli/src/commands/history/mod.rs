@@ -5,43 +5,62 @@ mod text;
 
 use std::io::{self, Write as _};
 
-use unflake_app::history::{History, HistoryError};
+use unflake_app::history::{History, HistoryError, question};
 use unflake_model::TestId;
-use unflake_report::plural;
+use unflake_report::{Layout, plural, shake};
 use unflake_store::CampaignSummary;
 
 use crate::commands::study::{self, Shape};
 use crate::exit::Failure;
 use crate::history_args::{HistoryArgs, HistoryFormat};
+use crate::screen::Screen;
 use crate::store_args::unix_ms;
 use crate::study_args::StudyFormat;
 use crate::subject::Parts;
 
 /// Campaigns, a campaign, or a test over time.
-pub(crate) fn run(args: &HistoryArgs) -> Result<(), Failure> {
-    let format = if args.json { HistoryFormat::Json } else { args.format };
+pub(crate) fn run(args: &HistoryArgs, screen: Screen) -> Result<(), Failure> {
+    let (format, layout) = (args.format(), screen.layout());
     let is_list = !args.prune && args.campaign.is_none() && args.test.is_none();
     let mut history = match History::open(&args.place.file()?) {
-        Err(HistoryError::None { .. }) if is_list => return list(&[], format),
+        Err(HistoryError::None { .. }) if is_list => return list(&[], format, layout),
         opened => opened.map_err(|error| failure(&error))?,
     };
     let text = if args.prune {
         prune(&mut history, args)?
     } else if let Some(campaign) = &args.campaign {
-        return show(&history, campaign, format);
+        return show(&history, campaign, format, layout);
     } else if let Some(test) = &args.test {
-        past(&history, test, args.limit, format)?
+        past(&history, test, args, layout)?
     } else {
         let campaigns = history.campaigns(args.limit).map_err(|error| failure(&error))?;
-        return list(&campaigns, format);
+        return list(&with_factors(&history, campaigns)?, format, layout);
     };
     print(&text)
 }
 
-fn list(campaigns: &[CampaignSummary], format: HistoryFormat) -> Result<(), Failure> {
+/// A campaign, and what it found to change how a test ends.
+type Listed = (CampaignSummary, Vec<String>);
+
+/// Campaigns, those that shook a test with what they found.
+fn with_factors(
+    history: &History,
+    campaigns: Vec<CampaignSummary>,
+) -> Result<Vec<Listed>, Failure> {
+    let factors = |campaign: CampaignSummary| {
+        let is_shake = question(&campaign).starts_with("shake ");
+        let shaking = is_shake.then(|| history.shaking(&campaign.id.to_string())).transpose();
+        let shaking = shaking.map_err(|error| failure(&error))?.flatten();
+        let exhibits = shaking.map(|shaking| shaking.exhibits).unwrap_or_default();
+        Ok((campaign, exhibits.iter().map(|shook| shook.factors.to_string()).collect()))
+    };
+    campaigns.into_iter().map(factors).collect()
+}
+
+fn list(campaigns: &[Listed], format: HistoryFormat, layout: Layout) -> Result<(), Failure> {
     print(&match format {
         HistoryFormat::Json => json::campaigns(campaigns),
-        _ => text::campaigns(campaigns),
+        _ => text::campaigns(campaigns, layout),
     })
 }
 
@@ -55,20 +74,31 @@ fn print(text: &str) -> Result<(), Failure> {
 fn past(
     history: &History,
     test: &str,
-    limit: usize,
-    format: HistoryFormat,
+    args: &HistoryArgs,
+    layout: Layout,
 ) -> Result<String, Failure> {
     let id: TestId = test.parse().map_err(|error| {
         Failure::input(format!("{error}"), "give a test as your runner spells it")
     })?;
-    let past = history.past(&id, limit).map_err(|error| failure(&error))?;
-    Ok(match format {
+    let past = history.past(&id, args.limit).map_err(|error| failure(&error))?;
+    Ok(match args.format() {
         HistoryFormat::Json => json::past(&id, &past),
-        _ => text::past(&id, &past),
+        _ => text::past(&id, &past, layout),
     })
 }
 
-fn show(history: &History, campaign: &str, format: HistoryFormat) -> Result<(), Failure> {
+fn show(
+    history: &History,
+    campaign: &str,
+    format: HistoryFormat,
+    layout: Layout,
+) -> Result<(), Failure> {
+    if let Some(shaking) = history.shaking(campaign).map_err(|error| failure(&error))? {
+        return print(&match format {
+            HistoryFormat::Json => shake::json::render(&shaking),
+            _ => shake::text::render(&shaking, layout),
+        });
+    }
     let study = history.study(campaign).map_err(|error| failure(&error))?;
     let format = match format {
         HistoryFormat::Text => StudyFormat::Text,
@@ -77,7 +107,7 @@ fn show(history: &History, campaign: &str, format: HistoryFormat) -> Result<(), 
         HistoryFormat::Markdown => StudyFormat::Markdown,
     };
     let shape = Shape::of(&study);
-    study::show(&Parts::one(study), format, shape)
+    study::show(&Parts::one(study), format, shape, layout)
 }
 
 fn prune(history: &mut History, args: &HistoryArgs) -> Result<String, Failure> {

@@ -1,8 +1,8 @@
 //! The history for people.
 
 use unflake_app::history::{Past, question};
-use unflake_model::{Confidence, TestId};
-use unflake_report::{failed, plural, visible};
+use unflake_model::{Confidence, Tally, TestId};
+use unflake_report::{Detail, Ink, Layout, Page, failed, plural, visible};
 use unflake_store::{CampaignSummary, TestRecord};
 
 use crate::when::date_and_time;
@@ -10,26 +10,34 @@ use crate::when::date_and_time;
 /// Runs named for each way to fail.
 const RUNS_SHOWN_MAX: usize = 5;
 
-/// Campaigns, newest first, one a line.
-pub(super) fn campaigns(campaigns: &[CampaignSummary]) -> String {
+/// Campaigns, newest first.
+pub(super) fn campaigns(campaigns: &[(CampaignSummary, Vec<String>)], layout: Layout) -> String {
     if campaigns.is_empty() {
         return "No campaign is on record.\n".to_owned();
     }
-    let mut lines =
-        vec![["CAMPAIGN", "BEGAN (UTC)", "RUNS", "ENDED", "FOUND", "QUESTION"].map(str::to_owned)];
-    lines.extend(campaigns.iter().map(|campaign| {
-        [
-            campaign.short_id.clone(),
-            date_and_time(campaign.started_unix_ms),
-            campaign.n_runs.to_string(),
-            ended(campaign).to_owned(),
-            found(campaign),
-            visible(&question(campaign)).into_owned(),
-        ]
-    }));
-    aligned(&lines)
-        + "\n`unflake history --campaign CAMPAIGN` shows what one found, `unflake replay \
-           CAMPAIGN/NUMBER` runs one of its runs again.\n"
+    let mut page = Page::new(layout);
+    for (campaign, factors) in campaigns {
+        let began = date_and_time(campaign.started_unix_ms);
+        let head = format!("{}  {began} UTC  ", campaign.short_id);
+        page.line_with_id((Ink::Heading, &head), (Ink::Plain, &visible(&question(campaign))));
+        let runs = plural(campaign.n_runs, "run", "runs");
+        page.row("made", &format!("{runs}; {}", in_words(ended(campaign))));
+        for (number, (verdict, n)) in campaign.verdicts.iter().enumerate() {
+            let found = format!("{}: {}", plural(*n, "test", "tests"), verdict.told());
+            page.row_in(if number == 0 { "found" } else { "" }, Ink::Verdict(*verdict), &found);
+        }
+        for factor in factors {
+            page.row("found", &format!("depends on {factor}"));
+        }
+    }
+    if layout.detail != Detail::Brief {
+        page.blank();
+        page.prose(
+            "`unflake history --campaign CAMPAIGN` shows what one found, `unflake replay \
+             CAMPAIGN/NUMBER` runs one of its runs again.",
+        );
+    }
+    page.finish()
 }
 
 /// How a campaign ended, in a word.
@@ -37,33 +45,48 @@ pub(super) fn ended(campaign: &CampaignSummary) -> &str {
     campaign.ended.as_deref().unwrap_or("unfinished")
 }
 
-fn found(campaign: &CampaignSummary) -> String {
-    let counts = campaign.verdicts.iter();
-    let counts: Vec<String> = counts.map(|(verdict, n)| format!("{n} {verdict}")).collect();
-    if counts.is_empty() { "-".to_owned() } else { counts.join(", ") }
+/// The same as a person would say it.
+fn in_words(ended: &str) -> &str {
+    match ended {
+        "confident" => "came to its end",
+        "out-of-budget" => "the budget ended first",
+        "interrupted" => "was interrupted",
+        "unfinished" => "did not come to its end",
+        other => other,
+    }
 }
 
 /// One test over time, newest first.
-pub(super) fn past(test: &TestId, past: &Past) -> String {
-    let mut text = vec![format!("{}\n\n", visible(test.as_str()))];
-    let mut lines =
-        vec![["CAMPAIGN", "BEGAN (UTC)", "COMMIT", "VERDICT", "RATE"].map(str::to_owned)];
-    lines.extend(past.records.iter().map(|(name, record)| line(name, record)));
-    text.push(aligned(&lines));
+pub(super) fn past(test: &TestId, past: &Past, layout: Layout) -> String {
+    let mut page = Page::new(layout);
+    page.line(&[(Ink::Heading, &visible(test.as_str()))]);
+    for (name, record) in &past.records {
+        page.blank();
+        show(&mut page, name, record);
+    }
     for (what, runs) in by_message(past) {
         let shown: Vec<&str> = runs.iter().take(RUNS_SHOWN_MAX).map(String::as_str).collect();
         let more = match runs.len() - shown.len() {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        text.push(format!("\n{what}\n  in {}{more}\n", shown.join(", ")));
+        page.blank();
+        page.prose(&what);
+        page.prose_below(&format!("in {}{more}", shown.join(", ")));
     }
+    for factor in &past.factors {
+        page.blank();
+        page.prose(&factor.in_words());
+        let commands: Vec<_> = factor.command.iter().map(|command| visible(command)).collect();
+        page.exact("reproduce", Ink::Command, &commands);
+    }
+    page.blank();
     if past.failures.is_empty() {
-        text.push("\nNo failure of it is on record.\n".to_owned());
-    } else {
-        text.push("\n`unflake replay RUN` runs one of these again.\n".to_owned());
+        page.prose("No failure of it is on record.");
+    } else if layout.detail != Detail::Brief {
+        page.prose("`unflake replay RUN` runs one of these again.");
     }
-    text.concat()
+    page.finish()
 }
 
 /// Failures that said the same, with the runs in which they did; the newest first.
@@ -80,34 +103,18 @@ fn by_message(past: &Past) -> Vec<(String, Vec<String>)> {
     all
 }
 
-fn line(name: &str, record: &TestRecord) -> [String; 5] {
-    let commit = record.commit.as_deref().unwrap_or("-");
-    let verdict = record.verdict.map_or("-", unflake_model::Verdict::slug);
-    let varied = match record.varied.attempts {
-        0 => String::new(),
-        _ => format!(
-            "; {} of {} repeated",
-            record.varied.failures,
-            plural(record.varied.attempts, "run", "runs")
-        ),
-    };
-    [
-        name.to_owned(),
-        date_and_time(record.started_unix_ms),
-        commit.chars().take(10).collect(),
-        verdict.to_owned(),
-        failed(record.plain, Confidence::USUAL) + &varied,
-    ]
-}
-
-/// Columns, the last one as wide as it likes.
-fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
-    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max();
-    let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));
-    let line = |cells: &[String; N]| {
-        let pad = |(cell, width): (&String, usize)| format!("{cell:<width$}  ");
-        let padded: String = cells.iter().zip(widths).map(pad).collect();
-        padded.trim_end().to_owned() + "\n"
-    };
-    lines.iter().map(line).collect()
+fn show(page: &mut Page, name: &str, record: &TestRecord) {
+    let began = date_and_time(record.started_unix_ms);
+    let commit: String = record.commit.as_deref().unwrap_or_default().chars().take(10).collect();
+    let commit = if commit.is_empty() { commit } else { format!("  commit {commit}") };
+    page.line(&[(Ink::Heading, name), (Ink::Plain, &format!("  {began} UTC{commit}"))]);
+    if let Some(verdict) = record.verdict {
+        page.row_in("kind", Ink::Verdict(verdict), &verdict.told());
+    }
+    page.row("rate", &failed(record.plain, Confidence::USUAL));
+    let Tally { failures, attempts } = record.varied;
+    if 0 < attempts {
+        let runs = plural(attempts, "run", "runs");
+        page.row("", &format!("failed {failures} of {runs} that were repeated or perturbed"));
+    }
 }

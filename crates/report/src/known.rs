@@ -1,0 +1,73 @@
+//! What an earlier `unflake shake` found out about a test, to be told with other answers about it.
+
+use unflake_model::{Factors, RootCause, Tally};
+
+use crate::shake::{Shaking, Shook};
+use crate::visible::visible;
+use crate::words::of;
+
+/// A circumstance that changes how a test ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownFactor {
+    /// Which, or several together.
+    pub factors: Factors,
+    /// What each was, in words.
+    pub how: Vec<String>,
+    /// How the test ended with it, under seeds of their own.
+    pub with: Tally,
+    /// How it ended with everything held fixed.
+    pub without: Tally,
+    /// Whether it is failing that it brings about, and not passing.
+    pub makes_it_fail: bool,
+    /// What lies behind it.
+    pub cause: Option<RootCause>,
+    /// The command that showed it every time.
+    pub command: Option<String>,
+    /// The campaign that found it.
+    pub campaign: String,
+    /// Whether the code was another then.
+    pub is_of_older_code: bool,
+}
+
+impl KnownFactor {
+    /// All that a test was seen to depend on when it was shaken in this campaign.
+    pub fn all(shaking: &Shaking, campaign: &str, is_of_older_code: bool) -> Vec<Self> {
+        let one = |shook: &Shook| Self {
+            factors: shook.factors,
+            how: shook.how.clone(),
+            with: shook.with,
+            without: shook.without,
+            makes_it_fail: shook.makes_it_fail,
+            cause: shook.cause,
+            command: command(shook),
+            campaign: campaign.to_owned(),
+            is_of_older_code,
+        };
+        shaking.exhibits.iter().map(one).collect()
+    }
+
+    /// "`hash-seed` makes it fail (…): failed 9 of 10 with it, 0 of 10 without; shaken in 3f2a91".
+    pub fn in_words(&self) -> String {
+        let side = if self.makes_it_fail { "makes it fail" } else { "makes it pass" };
+        let how = match self.how.join("; ") {
+            how if how.is_empty() => String::new(),
+            how => format!(" ({})", visible(&how)),
+        };
+        let older = if self.is_of_older_code { ", of older code" } else { "" };
+        format!(
+            "{} {side}{how}: failed {} with it, {} without; shaken in {}{older}",
+            self.factors,
+            of(self.with),
+            of(self.without),
+            self.campaign,
+        )
+    }
+}
+
+/// The shortest command that showed it every time it was tried.
+fn command(shook: &Shook) -> Option<String> {
+    let replay = shook.run.as_ref().filter(|_| shook.replayed.is_complete());
+    let replay = replay.map(|run| format!("unflake replay {run}"));
+    let plain = || shook.plain.as_ref().filter(|plain| plain.tried.is_complete());
+    replay.or_else(|| plain().map(|plain| plain.command.clone()))
+}
