@@ -74,6 +74,12 @@ impl Interrupt {
         Self { shared: Arc::clone(&self.shared), n_before: Some(self.shared.n_raised()) }
     }
 
+    /// The same handle, for a wait that begins in a moment and is to hear of every raise from now
+    /// on; if it lasts already, from when it does.
+    pub(crate) fn since_now(&self) -> Self {
+        if self.n_before.is_some() { self.clone() } else { self.lasting() }
+    }
+
     /// Whether it was raised, since it was made [`Interrupt::lasting`] if it was.
     pub fn is_raised(&self) -> bool {
         self.n_before.unwrap_or(0) != self.shared.n_raised()
@@ -154,6 +160,17 @@ mod tests {
             assert!(later.take() && !later.take());
         }
         assert!(!interrupt.watch(|| ()).take(), "who does not ask for it hears what comes");
+    }
+
+    #[test]
+    fn who_will_watch_hears_what_is_raised_meanwhile() {
+        let interrupt = Interrupt::default();
+        interrupt.raise();
+        let since_now = interrupt.since_now();
+        assert!(!since_now.watch(|| ()).take());
+        interrupt.raise();
+        assert!(since_now.watch(|| ()).take());
+        assert!(since_now.since_now().is_raised(), "what lasts goes on to last");
     }
 
     #[test]

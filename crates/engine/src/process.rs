@@ -1,7 +1,8 @@
 //! Processes: started in a group of their own, heard, ended with everything they started, reaped.
 //!
 //! This is the only place where the workspace starts one. A process leads its own group, so that a
-//! signal reaches what it forked and a Ctrl-C at the terminal does not reach it; what it writes is
+//! signal reaches what it forked and a Ctrl-C at the terminal does not reach it (who has left the
+//! group, [`crate::strays`] ends); what it writes is
 //! read to the end and only the last bytes are kept, so that it can neither block nor fill memory.
 //!
 //! A process is waited for without being reaped (`WNOWAIT`) by a thread, and reaped by its owner.
@@ -24,14 +25,12 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::clock::Clock;
 use crate::interrupt::Interrupt;
+use crate::strays::{self, Register};
 use crate::tail::Tail;
 
 /// How long the output of a process that is gone is waited for. Its own last words are in the pipe
 /// already; a stray process that holds the pipe open must not hold us.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-
-/// Held while a process is started: nobody else's child may inherit what this one is to inherit.
-static STARTING: Mutex<()> = Mutex::new(());
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -97,6 +96,8 @@ pub(crate) struct Process {
     child: Child,
     pid: Pid,
     exit: Option<Exit>,
+    /// By which whom it leaves behind is told from whom others leave.
+    mark: Option<OsString>,
     stdout: Arc<Mutex<Tail>>,
     stderr: Arc<Mutex<Tail>>,
     /// Closed when both streams are.
@@ -131,7 +132,8 @@ impl Process {
             wait_without_reaping(pid);
             on_exit();
         });
-        Ok(Self { child, pid, exit: None, stdout, stderr, written })
+        let mark = strays::mark(&line.env);
+        Ok(Self { child, pid, exit: None, mark, stdout, stderr, written })
     }
 
     /// Sends a signal to it and to everything that stayed in its group.
@@ -141,7 +143,7 @@ impl Process {
         }
     }
 
-    /// Waits until it is gone, ends what it left behind in its group, and lets go of its number.
+    /// Waits until it is gone, ends what it left behind, and lets go of its number.
     pub(crate) fn reap(&mut self) -> Exit {
         if let Some(exit) = self.exit {
             return exit;
@@ -150,6 +152,7 @@ impl Process {
         self.signal(Signal::KILL);
         let unknown = Exit { code: None, signal: None };
         let exit = self.child.wait().map_or(unknown, Exit::from);
+        Register::hold().remove(self.pid, self.mark.as_deref());
         *self.exit.insert(exit)
     }
 
@@ -181,11 +184,15 @@ impl Drop for Process {
 }
 
 fn spawn_with(command: &mut Command, inherited: &[BorrowedFd<'_>]) -> io::Result<Child> {
-    let _turn = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Held: nobody else's child may inherit what this one is to inherit.
+    let mut register = Register::hold();
     for file in inherited {
         fcntl_setfd(file, FdFlags::empty())?;
     }
     let child = command.spawn();
+    if let Ok(child) = &child {
+        register.add(Pid::from_child(child));
+    }
     for file in inherited {
         fcntl_setfd(file, FdFlags::CLOEXEC)?;
     }
@@ -258,7 +265,9 @@ pub fn run_to_end(
     time_max: Duration,
     interrupt: &Interrupt,
 ) -> io::Result<Finished> {
-    Ok(Begun::new(line, Stdio::null())?.finish(time_max, interrupt))
+    // What is raised while it starts is meant for it.
+    let interrupt = interrupt.since_now();
+    Ok(Begun::new(line, Stdio::null())?.finish(time_max, &interrupt))
 }
 
 /// A command that was started before it is known what it is to do; it is told by its standard
@@ -280,10 +289,11 @@ impl Waiting {
         time_max: Duration,
         interrupt: &Interrupt,
     ) -> io::Result<Finished> {
+        let interrupt = interrupt.since_now();
         if let Some(mut stdin) = self.0.process.child.stdin.take() {
             stdin.write_all(told)?;
         }
-        Ok(self.0.finish(time_max, interrupt))
+        Ok(self.0.finish(time_max, &interrupt))
     }
 }
 
