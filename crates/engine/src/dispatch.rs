@@ -197,7 +197,7 @@ impl Engine {
             trace: watching.is_some_and(|watching| watching.trace),
         });
         let now = self.clock.now();
-        let limits = Limits { test: self.launch.test_timeout, run: self.launch.run_timeout };
+        let limits = self.limits(&experiment);
         let Some(agent) = self.agents.get_mut(&id) else { return Ok(()) };
         let was_starting = matches!(agent.purpose, Purpose::Run(_));
         if is_cold && !was_starting {
@@ -218,6 +218,18 @@ impl Engine {
         }
         self.running.insert(ticket, running);
         Ok(())
+    }
+
+    /// How long a run and its tests may take. What is looked at or disturbed is slower by a factor
+    /// that nobody knows, so that nothing learnt holds for it.
+    fn limits(&self, experiment: &Experiment) -> Limits {
+        let most = self.launch.test_timeout;
+        let is_plain =
+            !experiment.environment.is_perturbed() && !self.watching.contains_key(&experiment.run);
+        let limit = |&test: &TestIndex| (test, self.patience.limit(test, most));
+        let tests = experiment.order.tests().iter().filter(|_| is_plain);
+        let learnt = tests.map(limit).filter(|(_, limit)| *limit < most).collect();
+        Limits { test: most, run: self.launch.run_timeout, learnt }
     }
 
     /// The open choices that a run is to make.

@@ -69,6 +69,9 @@ impl Engine {
     pub(crate) fn conclude(&mut self, mut running: Running, ending: Ending) {
         self.n_deaths = 0;
         let observation = running.observation(self.clock.now());
+        if !running.experiment.environment.is_perturbed() {
+            observation.attempts.iter().for_each(|attempt| self.patience.learn(attempt));
+        }
         let isolation = std::mem::take(&mut running.isolation);
         self.watching.remove(&observation.run);
         // Else there may be a stray process that still writes there.

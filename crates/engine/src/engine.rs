@@ -21,6 +21,7 @@ use crate::event::{Event, Watching};
 use crate::inbox::{AgentId, ConnectionId, Inbox, Waker};
 use crate::interrupt::{Interrupt, Watch};
 use crate::launch::{GRACE, Launch, Start};
+use crate::patience::Patience;
 use crate::process::signal_group;
 use crate::roster::{Roster, SetAside};
 use crate::running::{Action, Running};
@@ -77,6 +78,7 @@ pub struct Engine {
     /// Tests that have failed with a traceback. To make one takes a runner longer than most tests,
     /// and a search asks the same victim a thousand times, so later failures come without.
     pub(crate) explained: BTreeSet<TestIndex>,
+    pub(crate) patience: Patience,
     pub(crate) n_deaths: u32,
     pub(crate) restart_at: Option<Duration>,
     pub(crate) gave_up: Option<(String, String)>,
@@ -131,6 +133,7 @@ impl Engine {
             callers: BTreeMap::new(),
             ready: VecDeque::new(),
             explained: BTreeSet::new(),
+            patience: Patience::default(),
             n_deaths: 0,
             restart_at: None,
             gave_up: None,

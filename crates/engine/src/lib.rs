@@ -16,6 +16,7 @@
 //! | `hear` | what does it mean that this was said? |
 //! | `endings` | how do runs and agents end, and what follows from it? |
 //! | `running` | when has a run taken too long, when is it over, who is to blame? |
+//! | `patience` | how long may a test take that took so long before? |
 //! | `progress` | what is known about its attempts? |
 //! | `inbox` | who says what? |
 //! | `pipes` | how does one speak that cannot connect? |
@@ -43,6 +44,7 @@ mod hear;
 mod inbox;
 mod interrupt;
 mod launch;
+mod patience;
 mod pipes;
 mod plain;
 pub mod process;

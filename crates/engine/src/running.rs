@@ -9,12 +9,12 @@
 //! the end of its connections. A stray process may hold a connection open for ever, and one that
 //! was opened last may not have been accepted yet; for these two there are short spans of time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::Pid;
-use unflake_model::{Experiment, Observation, Outcome};
+use unflake_model::{Experiment, Observation, Outcome, TestIndex};
 
 use crate::event::{Ending, Isolation};
 use crate::inbox::{AgentId, ConnectionId};
@@ -34,10 +34,18 @@ const LINGER_MAX: Duration = Duration::from_secs(5);
 const FORGET: Duration = Duration::from_secs(5);
 
 /// How much time there is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) test: Duration,
     pub(crate) run: Option<Duration>,
+    /// Of tests that have been seen to need less.
+    pub(crate) learnt: BTreeMap<TestIndex, Duration>,
+}
+
+impl Limits {
+    fn of(&self, place: Place) -> Duration {
+        self.learnt.get(&place.test).copied().unwrap_or(self.test)
+    }
 }
 
 /// What is to be done about a run.
@@ -211,7 +219,7 @@ impl Running {
     /// Until when it may go on, and how it ends if it does.
     fn patience(&self) -> (Duration, Ending) {
         let (by, ending) = match self.progress.open() {
-            Some((_, since)) => (since + self.limits.test, Ending::TestTimedOut),
+            Some((place, since)) => (since + self.limits.of(place), Ending::TestTimedOut),
             None if self.progress.is_done() => (self.heard_at + GRACE, Ending::CutShort),
             None => (self.heard_at + self.limits.test.max(SILENCE_MIN), Ending::Hung),
         };
@@ -229,11 +237,11 @@ impl Running {
         match self.stop {
             Stop::No => {
                 let (_, ending) = self.patience();
-                let after = self.limits.test;
-                let blame = match ending {
-                    Ending::TestTimedOut => self.blame(Outcome::TimedOut { after }, now),
-                    _ => None,
-                };
+                let open = self.progress.open().filter(|_| ending == Ending::TestTimedOut);
+                let blame = open.and_then(|(place, _)| {
+                    let after = self.limits.of(place);
+                    self.blame(Outcome::TimedOut { after }, now)
+                });
                 self.ending = Some(ending);
                 self.stop = Stop::Asked { kill_at: now + GRACE };
                 (Action::Terminate, blame)
@@ -283,7 +291,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unflake_model::{Environment, Order, Repetition, RunId, TestIndex};
+    use unflake_model::{Environment, Order, Repetition, RunId};
     use unflake_wire::{End, Ended, Phase};
 
     const TEST: Duration = Duration::from_secs(10);
@@ -300,8 +308,13 @@ mod tests {
             environment: Environment::Plain,
             repetition: Repetition::Once,
         };
-        let mut running =
-            Running::new(experiment, 0, Limits { test: TEST, run }, Some(at(0)), at(0));
+        let mut running = Running::new(
+            experiment,
+            0,
+            Limits { test: TEST, run, learnt: BTreeMap::new() },
+            Some(at(0)),
+            at(0),
+        );
         running.connected(1, None, at(1));
         running
     }
@@ -324,6 +337,17 @@ mod tests {
 
     fn outcomes(running: &Running) -> Vec<Outcome> {
         running.observation(at(99)).attempts.iter().map(|attempt| attempt.outcome).collect()
+    }
+
+    #[test]
+    fn who_is_known_to_be_quick_is_given_less_time_than_others() {
+        let mut running = running(None);
+        let quick = TestIndex::new(0);
+        running.limits.learnt.insert(quick, at(3));
+        running.progress.started(0, 0, at(2)).unwrap();
+        assert_eq!(running.deadline(), at(5));
+        let (_, blame) = running.expire(at(5));
+        assert_eq!(blame.unwrap().outcome, Outcome::TimedOut { after: at(3) });
     }
 
     #[test]
@@ -373,7 +397,7 @@ mod tests {
         heard_first.connected(2, pid(2), at(2));
         assert_eq!(heard_first.pid, None, "a later connection may come from a namespace");
         let experiment = heard_first.experiment.clone();
-        let limits = heard_first.limits;
+        let limits = heard_first.limits.clone();
         let mut running = Running::new(experiment, 0, limits, Some(at(0)), at(0));
         running.connected(1, pid(77), at(1));
         running.connected(2, pid(2), at(2));
