@@ -49,10 +49,6 @@ const FACTORS_PART: f64 = 4.0;
 /// shows in all but one of 32 cases.
 const CHOICES_FIRST: u64 = 5;
 
-/// Hash seeds under which a test that always fails is tried: one that passes under every other seed
-/// is seen to in all but one of 60 cases.
-const SEEDS_OF_A_FAILURE: u64 = 6;
-
 /// How far a test is tried before it is cleared.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -346,7 +342,7 @@ impl Clearing {
         if self.plan.hash_seeds == HashSeeds::Fixed {
             return Ok(None);
         }
-        for number in 0..SEEDS_OF_A_FAILURE {
+        for number in 0..self.n_wanted() {
             let passing = hash_seed(self.plan.seed, number);
             let order = order_of(&[], self.test);
             let run = self.lab.run_with(order, passing, Repetition::Once).await?;

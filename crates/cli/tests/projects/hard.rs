@@ -37,6 +37,15 @@ fn why_names_the_polluter_that_cleaners_hide_in_every_order() {
     assert_eq!(polluters, &serde_json::json!([[polluter]]));
 }
 
+/// With this seed it fails under the hash seed of the campaign and the first six others.
+#[test]
+fn why_calls_nobody_broken_who_passes_under_other_hash_seeds() {
+    let project = project();
+    let test = "tests/test_c_chance.py::test_hash_seed_1_of_2";
+    let ran = project.run(&["why", test, "--seed", "9", "--json"]);
+    assert_eq!(ran.verdict(test).as_deref(), Some("id"), "{}", ran.stdout());
+}
+
 #[test]
 fn why_clears_nobody_who_fails_on_other_days_or_elsewhere() {
     let project = project();
