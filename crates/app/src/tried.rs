@@ -1,6 +1,7 @@
 //! What was found, put to the test: by the plain runner, and by asking what is behind it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unflake_engine::Collected;
 use unflake_model::{Environment, Finding, Suite, TestIndex};
@@ -76,30 +77,36 @@ impl Trial<'_> {
             return Tried::default();
         }
         let (trying, naming) = ahead.unzip();
+        let is_tried = &AtomicBool::new(false);
         std::thread::scope(|scope| {
             let tried = scope.spawn(move || {
                 let ahead = match (&found.findings[..], trying) {
                     ([finding], Some(trying)) => trying.answer(finding),
                     _ => None,
                 };
-                match ahead {
+                let answers = match ahead {
                     Some(answer) => vec![answer.map(Some)],
                     None => confirm_all(suite, &found.findings, runner),
-                }
+                };
+                is_tried.store(true, Ordering::Relaxed);
+                answers
             });
-            let states = self.name_states(world, naming);
+            let states = self.name_states(world, naming, is_tried);
             let plain = tried.join().unwrap_or_default();
             let plain = plain.into_iter().map(Cold::from).collect();
             Tried { plain, states, ..Tried::default() }
         })
     }
 
-    /// The state behind each finding, as far as there was time.
-    fn name_states(&self, world: &mut EngineWorld, naming: Option<Naming<'_>>) -> Vec<Vec<State>> {
-        if self.found.ended != Ended::Confident {
-            world.refuse_errands();
-            return Vec::new();
-        }
+    /// The state behind each finding, as far as there was time: where it is up, as long as the
+    /// plain runner is waited for anyway.
+    fn name_states(
+        &self,
+        world: &mut EngineWorld,
+        naming: Option<Naming<'_>>,
+        is_tried: &AtomicBool,
+    ) -> Vec<Vec<State>> {
+        let is_out_of_time = self.found.ended != Ended::Confident;
         world.run_errands();
         let ahead = match (&self.found.findings[..], naming) {
             ([finding], Some(naming)) => naming.answer(finding),
@@ -113,11 +120,13 @@ impl Trial<'_> {
         std::thread::scope(|scope| {
             let hatch = world.open_hatch();
             let states = scope.spawn(move || {
+                let is_over = || is_out_of_time && is_tried.load(Ordering::Relaxed);
                 let name = |it: Option<Dependency>| match it {
-                    Some(dependency) => shared_state(&hatch, dependency),
-                    None => Ok(Vec::new()),
+                    Some(_) if is_over() => None,
+                    Some(dependency) => shared_state(&hatch, dependency).ok(),
+                    None => Some(Vec::new()),
                 };
-                dependencies.into_iter().map_while(|it| name(it).ok()).collect()
+                dependencies.into_iter().map_while(name).collect()
             });
             world.run_errands();
             states.join().unwrap_or_default()

@@ -361,7 +361,8 @@ impl Engine {
         let (action, blame) = running.expire(now);
         let run = running.experiment.run;
         if let Some(blame) = blame {
-            let message = format!("stopped after {:?}: it took too long", blame.duration);
+            let message =
+                format!("stopped after {:.1} s: it took too long", blame.duration.as_secs_f64());
             self.ready.push_back(ended(run, blame, message, String::new()));
         }
         match action {
