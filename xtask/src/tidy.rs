@@ -26,10 +26,11 @@ const LEFTOVERS: [&str; 6] = [
 ];
 
 /// From the bottom up. A crate may use crates of lower layers only; the last may use all.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["unflake-model", "unflake-wire"],
     &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store", "unflake-calls"],
     &["unflake-detect", "unflake-engine", "unflake-report"],
+    &["unflake-adapter"],
     &["unflake-pytest", "unflake-junit"],
     &["unflake-app"],
     &["unflake", "xtask"],

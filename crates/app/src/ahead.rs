@@ -8,11 +8,12 @@
 
 use std::thread::{Scope, ScopedJoinHandle};
 
+use unflake_adapter::PlainRunner;
 use unflake_detect::Suspicion;
 use unflake_model::{Experiment, Finding, Suite, TestIndex};
 use unflake_report::{Confirmation, State};
 
-use crate::cold::{self, PlainRunner, Reproduction};
+use crate::cold::{self, Reproduction};
 use crate::drive::{Answer, Source, Watcher};
 use crate::logbook::Logbook;
 use crate::state::{Dependency, shared_state};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use unflake_adapter::Abilities;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
 use unflake_detect::explain::Depth;
@@ -19,7 +20,6 @@ use unflake_model::{
 use unflake_report::Ended;
 use unflake_stats::plan::{rate_detectable, runs_needed};
 
-use crate::adapter::Variety;
 use crate::begin::Comparison;
 use crate::drive::{Finish, Watcher, World, drive};
 use crate::recall::Recall;
@@ -40,8 +40,8 @@ pub(crate) struct Analysis<'a> {
     pub(crate) suite: &'a Rc<Suite>,
     /// The test in question; all of them if there is none.
     pub(crate) target: Option<TestIndex>,
-    /// What can be made otherwise around the tests.
-    pub(crate) variety: Variety,
+    /// What can be done with the tests.
+    pub(crate) abilities: Abilities,
     /// Tests that leave something behind, as far as that is known.
     pub(crate) dirty: Vec<TestIndex>,
     /// What tests are exposed to that were traced.
@@ -99,7 +99,7 @@ impl Analysis<'_> {
 impl Analysis<'_> {
     fn plan(&self) -> Plan {
         let Request { depth, seed, flake_rate_min, .. } = *self.request;
-        let Variety { hash_seeds, choices, circumstances, .. } = self.variety;
+        let Abilities { hash_seeds, choices, circumstances, .. } = self.abilities;
         Plan {
             depth,
             seed,
@@ -113,7 +113,7 @@ impl Analysis<'_> {
 
     fn settings(&self) -> campaign::Settings {
         let Request { depth, seed, flake_rate_min, .. } = *self.request;
-        let Variety { hash_seeds, choices, n_choices, .. } = self.variety;
+        let Abilities { hash_seeds, choices, n_choices, .. } = self.abilities;
         let n_orders = || runs_needed(flake_rate_min, self.budget.confidence());
         let n_choices = n_choices.or_else(n_orders).unwrap_or(u64::MAX);
         campaign::Settings {
@@ -136,7 +136,7 @@ impl Analysis<'_> {
         recall: &mut Recall,
         watcher: &mut dyn Watcher,
     ) -> (Found, Finish) {
-        let settings = reruns::Settings { seed: self.request.seed, terms, rates: Rates::PYTHON };
+        let settings = reruns::Settings { seed: self.request.seed, terms, rates: Rates::PUBLISHED };
         let candidate = |test| Candidate {
             duration: self.suite.duration(test),
             exposure: self.exposed.get(&test).cloned().unwrap_or_default(),

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use unflake_adapter::PlainRunner;
 use unflake_engine::{Isolation, Level};
 use unflake_model::{
     Attempt, Environment, Evidence, Experiment, Observation, Order, OutcomeKind, Repetition, RunId,
@@ -16,7 +17,6 @@ use unflake_model::{
 };
 use unflake_report::Warning;
 
-use crate::cold::PlainRunner;
 use crate::world::{EngineWorld, Stopped};
 
 /// How often both are compared where they differ, until a difference is taken to be there for good.

@@ -10,19 +10,18 @@
 //! never the campaign.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use unflake_adapter::{Call, CodeFiles, Part, PlainRunner};
 use unflake_engine::{Collected, Level, Limits};
 use unflake_model::{Experiment, Group, RunId, Suite, TestIndex};
 use unflake_report::{Ended, Origin, Warning};
 use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
 
-use crate::adapter::{Adapter, Call, text};
 use crate::baseline::{baseline, original};
-use crate::cold::PlainRunner;
 use crate::drive::Answer;
 use crate::fingerprint;
 use crate::lent::{Lent, leads, lent};
@@ -50,8 +49,8 @@ pub struct Keep {
 impl Keep {
     /// Gets ready what takes time and has nothing to do with the tests. The history is not opened
     /// yet, which would make it: nothing may come of a campaign whose tests are not collected.
-    pub(crate) fn ready(&self) -> Ready {
-        Ready { code: terms::hex(fingerprint::code(&self.root)) }
+    pub(crate) fn ready(&self, code_files: &CodeFiles) -> Ready {
+        Ready { code: terms::hex(fingerprint::code(&self.root, code_files)) }
     }
 }
 
@@ -84,7 +83,7 @@ pub(crate) struct Setting<'a> {
     /// What is asked, in full.
     pub(crate) question: String,
     pub(crate) seed: u64,
-    pub(crate) project: &'a dyn Adapter,
+    pub(crate) project: &'a dyn Part,
     pub(crate) limits: &'a Limits,
     pub(crate) collected: &'a Collected,
     /// The tests traced, where that was done before.
@@ -211,7 +210,7 @@ impl Setting<'_> {
         let Some(keep) = self.keep else {
             return Ok(History::Closed(Recorder::default()));
         };
-        let Ready { code } = ready.unwrap_or_else(|| keep.ready());
+        let Ready { code } = ready.unwrap_or_else(|| keep.ready(&self.project.code_files()));
         let (store, terms) = (Store::open(&keep.file)?, self.terms(code));
         let known = self.informed(&store, keep, &terms, &world.engine().suite(|_| Duration::ZERO));
         match resumable(&store, keep, &terms)? {
@@ -283,7 +282,7 @@ impl Setting<'_> {
     pub(crate) fn record(&self, suite: &Suite, levels: &[Level]) -> Recorder {
         let Some(keep) = self.keep else { return Recorder::default() };
         let (levels, warnings) = (levels.to_vec(), Vec::new());
-        let Ready { code } = keep.ready();
+        let Ready { code } = keep.ready(&self.project.code_files());
         let settings = Settings { terms: self.terms(code), levels, warnings };
         match Store::open(&keep.file) {
             Ok(store) => self.recorder(store, &settings, suite),
@@ -363,4 +362,9 @@ fn resume(
         leads: Vec::new(),
         flaked_in: None,
     })
+}
+
+/// A word, for texts that are compared and shown.
+fn text(word: &OsStr) -> String {
+    word.to_string_lossy().into_owned()
 }

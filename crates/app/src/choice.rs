@@ -7,9 +7,9 @@
 //! Limits: choices are numbered as they come up, so a test whose threads race for them has no
 //! certain numbers; then no choice is named. Every answer was tried [`TRIES`] times.
 
+use unflake_adapter::{Part, Site};
 use unflake_detect::choices::decisive;
 use unflake_engine::{Chosen, Watching};
-use unflake_junit::Site;
 use unflake_model::{
     Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, TestIndex,
 };
@@ -24,11 +24,11 @@ const TRIES: usize = 3;
 /// none if that was not found.
 pub(crate) fn decided(
     world: &mut EngineWorld,
-    suite: &Suite,
+    (part, suite): (&dyn Part, &Suite),
     test: TestIndex,
     environment: Environment,
 ) -> Result<Vec<Choice>, Stopped> {
-    let mut trial = Trial { world, test, environment };
+    let mut trial = Trial { world, part, test, environment };
     let (ended, chosen) = trial.run(None)?;
     match chosen {
         Some(chosen) if ended == Some(Evidence::Fail) => {
@@ -42,6 +42,7 @@ pub(crate) fn decided(
 /// Runs of one test in one environment.
 struct Trial<'w> {
     world: &'w mut EngineWorld,
+    part: &'w dyn Part,
     test: TestIndex,
     environment: Environment,
 }
@@ -62,7 +63,7 @@ impl Trial<'_> {
         for number in numbers {
             let (_, chosen) = self.run(Some((number, number)))?;
             let stack = chosen.unwrap_or_default().stack;
-            let site = Site::of(&stack, id);
+            let site = self.part.site(&stack, id);
             choices.extend(site.map(|Site { api, place, test }| Choice {
                 api,
                 place,

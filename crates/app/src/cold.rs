@@ -6,10 +6,9 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
+use unflake_adapter::PlainRunner;
 use unflake_detect::Suspicion;
-use unflake_engine::Said;
 use unflake_model::{
     Environment, Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict,
 };
@@ -20,72 +19,6 @@ const COMMANDS_MAX: usize = 3;
 
 /// How often a printed command is tried.
 pub(crate) const TRIES: u32 = 3;
-
-/// How tests ended, by what was said about them.
-pub(crate) fn named(ids: &[&str], said: Vec<Said>) -> BTreeMap<TestId, OutcomeKind> {
-    let named = ids.iter().zip(said);
-    named.filter_map(|(id, said)| Some((id.parse().ok()?, said.outcome.kind()))).collect()
-}
-
-/// The project's own runner. It knows no time limit for a test; so it is told how long the tests
-/// `took` elsewhere, and stopped when it hangs.
-pub trait PlainRunner: Sync {
-    /// Runs all tests as the project runs them; how each ended.
-    fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String>;
-
-    /// Runs these tests in this order; how each ended.
-    fn run(
-        &self,
-        tests: &[&TestId],
-        took: Duration,
-    ) -> Result<BTreeMap<TestId, OutcomeKind>, String>;
-
-    /// The command a user can paste to do the same, if these tests can be named in one.
-    fn command(&self, tests: &[&TestId]) -> Option<String>;
-
-    /// Runs a test while these files are collected, too, of which no test is run; how it ended.
-    /// `None` if the runner knows no such thing.
-    fn run_among(
-        &self,
-        _test: &TestId,
-        _files: &[&str],
-        _took: Duration,
-    ) -> Result<Option<OutcomeKind>, String> {
-        Ok(None)
-    }
-
-    /// The command a user can paste to do the same, if there is one.
-    fn command_among(&self, _test: &TestId, _files: &[&str]) -> Option<String> {
-        None
-    }
-
-    /// Runs a test twice in one process; how it ended if it failed, else how it passed.
-    fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String>;
-
-    /// The command a user can paste to do the same, if the test can be named in one.
-    fn command_twice(&self, test: &TestId) -> Option<String>;
-
-    /// Whether to start it takes much longer than the tests do, so that starts are to be shared.
-    fn is_dear(&self) -> bool {
-        false
-    }
-
-    /// Runs these tests under other circumstances, as far as they can be given to it; how each
-    /// ended. `None` if they cannot.
-    fn run_perturbed(
-        &self,
-        _tests: &[&TestId],
-        _environment: Environment,
-        _took: Duration,
-    ) -> Result<Option<BTreeMap<TestId, OutcomeKind>>, String> {
-        Ok(None)
-    }
-
-    /// The command a user can paste to do the same, if there is one.
-    fn command_perturbed(&self, _test: &TestId, _environment: Environment) -> Option<String> {
-        None
-    }
-}
 
 /// What the commands for a finding are, and what they should show.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,18 +15,17 @@
 pub mod allow;
 mod judge;
 
+use unflake_adapter::{Part, collection_warnings, with_causes};
 use unflake_engine::{Change, Event, Interrupt, Limits, Watching};
 use unflake_model::{Evidence, Observation, OutcomeKind, Suite, TestIndex};
-use unflake_pytest::Project;
 use unflake_report::dirt::{Inspection, Unseen};
 use unflake_report::{Ended, Origin, Warning};
 
 use crate::baseline::refusals;
-use crate::causes::with_causes;
 use crate::dirty::allow::AllowList;
 use crate::logbook::Progress;
 use crate::pass::{Look, Witness, pass};
-use crate::study::{StudyError, collection_warnings, now, start};
+use crate::study::{StudyError, now, start};
 use crate::world::EngineWorld;
 
 /// Everything the agent can watch.
@@ -61,14 +60,14 @@ pub enum Scope {
 /// Runs the suite once, watched.
 pub fn lint(
     request: &LintRequest,
-    project: &Project,
+    part: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Inspection, StudyError> {
     progress.stage("collecting tests");
     let begun = now();
-    let mut engine = start(project, limits, interrupt)?;
+    let mut engine = start(part, limits, interrupt)?;
     let mut warnings = collection_warnings(&engine);
     let runner = engine.collected().runner.clone();
     let suite = engine.suite(|_| std::time::Duration::ZERO);

@@ -12,26 +12,17 @@
 use std::fs;
 use std::path::Path;
 
+use unflake_adapter::CodeFiles;
 use unflake_model::random::mix;
 use unflake_store::digest;
 
 const FILES_MAX: usize = 50_000;
 const BYTES_MAX: u64 = 256 << 20;
 
-/// How names of files end that belong to the code.
-const ENDINGS: [&str; 14] = [
-    ".py", ".pyi", ".pyx", ".java", ".kt", ".groovy", ".scala", ".xml", ".toml", ".ini", ".cfg",
-    ".json", ".yaml", ".yml",
-];
-
-/// Folders that hold no code of the project.
-const LEFT_OUT: [&str; 7] =
-    ["__pycache__", "node_modules", "site-packages", "build", "dist", "target", "venv"];
-
 /// The digest of the code below a folder. What cannot be read counts as absent.
-pub(crate) fn code(root: &Path) -> u64 {
+pub(crate) fn code(root: &Path, which: &CodeFiles) -> u64 {
     let mut files = Vec::new();
-    collect(root, &mut files);
+    collect(root, which, &mut files);
     let mut n_bytes = 0;
     files.iter().fold(0, |state, file| {
         let name = file.as_os_str().as_encoded_bytes();
@@ -44,7 +35,10 @@ pub(crate) fn code(root: &Path) -> u64 {
 }
 
 /// All files of the code, in the order of their paths below `root`.
-fn collect(root: &Path, files: &mut Vec<std::path::PathBuf>) {
+fn collect(root: &Path, which: &CodeFiles, files: &mut Vec<std::path::PathBuf>) {
+    let is_code = |name: &str| {
+        which.endings.is_empty() || which.endings.iter().any(|ending| name.ends_with(ending))
+    };
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
         let mut entries: Vec<fs::DirEntry> =
@@ -53,11 +47,11 @@ fn collect(root: &Path, files: &mut Vec<std::path::PathBuf>) {
         for entry in entries {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
-            // Of a link, neither: what it leads to is elsewhere, or is here already.
+            // Symbolic links are skipped: what they lead to is elsewhere, or is here already.
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && !is_left_out(&path, &name) {
+            if kind.is_dir() && !is_left_out(&path, &name, which) {
                 open.push(path);
-            } else if kind.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            } else if kind.is_file() && is_code(&name) {
                 files.extend(path.strip_prefix(root).map(Path::to_owned));
             }
             if FILES_MAX <= files.len() {
@@ -67,11 +61,10 @@ fn collect(root: &Path, files: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-fn is_left_out(folder: &Path, name: &str) -> bool {
+fn is_left_out(folder: &Path, name: &str, which: &CodeFiles) -> bool {
     name.starts_with('.')
-        || LEFT_OUT.contains(&name)
-        || name.ends_with(".egg-info")
-        || folder.join("pyvenv.cfg").exists()
+        || which.left_out.iter().any(|left_out| left_out == name)
+        || which.left_out_with.iter().any(|file| folder.join(file).exists())
 }
 
 /// The commit that is checked out at a project, as far as plain files tell.
@@ -97,6 +90,12 @@ mod tests {
     #[test]
     fn the_digest_changes_with_the_code_and_with_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let which = CodeFiles {
+            endings: words(&[".py", ".toml"]),
+            left_out: words(&["__pycache__"]),
+            left_out_with: words(&["pyvenv.cfg"]),
+        };
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -104,25 +103,25 @@ mod tests {
         };
         write("a/test_a.py", "x = 1");
         write("pyproject.toml", "");
-        let before = code(folder.path());
+        let before = code(folder.path(), &which);
         write("a/__pycache__/test_a.cpython-311.py", "");
         write(".git/hooks/x.py", "");
         write("env/pyvenv.cfg", "");
         write("env/lib/x.py", "");
         write("notes.txt", "");
         write("a/test_a.py", "x = 1");
-        assert_eq!(code(folder.path()), before);
+        assert_eq!(code(folder.path(), &which), before);
         for (name, text) in
             [("a/test_a.py", "x = 2"), ("b/test_a.py", ""), ("pyproject.toml", "[tool]")]
         {
-            let unchanged = code(folder.path());
+            let unchanged = code(folder.path(), &which);
             write(name, text);
-            assert_ne!(code(folder.path()), unchanged, "{name}");
+            assert_ne!(code(folder.path(), &which), unchanged, "{name}");
         }
         write("a/test_a.py", "x = 1");
         fs::remove_dir_all(folder.path().join("b")).unwrap();
         write("pyproject.toml", "");
-        assert_eq!(code(folder.path()), before);
+        assert_eq!(code(folder.path(), &which), before);
     }
 
     #[test]

@@ -17,20 +17,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use unflake_adapter::{
+    Around, ChangedFile, MendError, Mender, Outcomes, Part, PlainRunner, Proposal, Proposals,
+    ProposedFile, Wrong, WrongState,
+};
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::{Collected, Interrupt, Limits};
 use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIndex, Verdict};
-use unflake_pytest::{
-    Changed, MendError, Project, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose,
-};
 use unflake_report::{Ended, Exhibit, Study};
 
-use crate::adapter::Around;
 use crate::begin::Keep;
-use crate::cold::PlainRunner;
 use crate::history::History;
 use crate::logbook::Progress;
-use crate::plain::PythonRunner;
 use crate::single::Known;
 use crate::study::{Looked, Request, StudyError, look};
 use crate::until::Until;
@@ -135,7 +133,7 @@ pub enum ApplyError {
 /// Looks for a change that puts a test right.
 pub fn fix(
     request: FixRequest<'_>,
-    project: &Project,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -155,19 +153,22 @@ pub fn fix(
         is_cut_short,
     };
     let Some(exhibit) = fix.study.exhibits.first().cloned() else { return Ok(fix) };
-    if let Some(reason) = cannot(&exhibit, &collected) {
-        fix.reasons.push(reason);
-        return Ok(fix);
-    }
+    let mender = match mender_for(project, &exhibit, &collected) {
+        Ok(mender) => mender,
+        Err(reason) => {
+            fix.reasons.push(reason);
+            return Ok(fix);
+        }
+    };
     let test_timeout = limits.test_timeout;
     let around = Around { collected: &collected, interrupt, start_time, test_timeout };
-    let runner = PythonRunner::new(project, around);
     let (suite, finding) = (fix.study.suite.clone(), &exhibit.finding);
     let random = known_random(request.study.keep.as_ref(), &suite);
-    let trial = Trial { runner, suite: &suite, finding, random, untouched: RefCell::default() };
-    let wrong = wrong(&exhibit, &suite, project, &collected);
+    let trial =
+        Trial { mender, around, suite: &suite, finding, random, untouched: RefCell::default() };
+    let wrong = wrong(&exhibit, &suite, &project.call().folder, &collected);
     progress.stage("thinking of changes that would put it right");
-    let proposed = propose(project, &wrong, interrupt);
+    let proposed = mender.propose(&wrong, interrupt);
     fix.is_cut_short |= interrupt.is_raised();
     let Proposals { patches, reasons } = match proposed {
         Err(_) if interrupt.is_raised() => return Ok(fix),
@@ -224,15 +225,20 @@ pub fn apply(proposal: &Proposal) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// Why this cannot be mended by us, if it cannot.
-fn cannot(exhibit: &Exhibit, collected: &Collected) -> Option<String> {
-    let verdict = exhibit.finding.verdict;
-    if !collected.runner.starts_with("pytest") {
-        return Some(format!(
-            "changes are written as pytest fixtures, and {} has none",
-            collected.runner
-        ));
-    }
+/// Who can mend it, or why nobody can.
+fn mender_for<'a>(
+    part: &'a dyn Part,
+    exhibit: &Exhibit,
+    collected: &Collected,
+) -> Result<&'a dyn Mender, String> {
+    let nobody = || format!("nobody here can change tests of {}", collected.runner);
+    let mender = part.mender().ok_or_else(nobody)?;
+    let why_not = mender.cannot(&collected.runner).or_else(|| cannot(exhibit.finding.verdict));
+    why_not.map_or(Ok(mender), Err)
+}
+
+/// Why tests with this verdict cannot be mended, if so.
+fn cannot(verdict: Verdict) -> Option<String> {
     match verdict {
         Verdict::OdVictim | Verdict::OdBrittle => None,
         Verdict::InsufficientEvidence => Some("too little was seen of the test".to_owned()),
@@ -253,7 +259,7 @@ fn groups(finding: &Finding) -> &[Group] {
     }
 }
 
-fn wrong(exhibit: &Exhibit, suite: &Suite, project: &Project, collected: &Collected) -> Wrong {
+fn wrong(exhibit: &Exhibit, suite: &Suite, folder: &Path, collected: &Collected) -> Wrong {
     let finding = &exhibit.finding;
     let is_brittle = finding.verdict == Verdict::OdBrittle;
     let named = |tests: BTreeSet<TestIndex>| -> Vec<String> {
@@ -268,10 +274,10 @@ fn wrong(exhibit: &Exhibit, suite: &Suite, project: &Project, collected: &Collec
         before: state.before.clone(),
         after: state.after.clone(),
     });
-    let in_git = project.current_dir.ancestors().find(|folder| folder.join(".git").exists());
+    let in_git = folder.ancestors().find(|folder| folder.join(".git").exists());
     Wrong {
         rootdir: collected.rootdir.clone().into(),
-        top: in_git.unwrap_or(&project.current_dir).to_owned(),
+        top: in_git.unwrap_or(folder).to_owned(),
         is_brittle,
         target: suite.id(finding.test).as_str().to_owned(),
         culprits: if is_brittle { Vec::new() } else { named(members()) },
@@ -307,11 +313,10 @@ fn known_random(keep: Option<&Keep>, suite: &Suite) -> BTreeSet<TestId> {
     named.filter(|(_, known)| is_random(known)).map(|(id, _)| id).collect()
 }
 
-type Outcomes = BTreeMap<TestId, OutcomeKind>;
-
 /// The project's own runner as the judge of changes.
 struct Trial<'a> {
-    runner: PythonRunner<'a>,
+    mender: &'a dyn Mender,
+    around: Around<'a>,
     suite: &'a Suite,
     finding: &'a Finding,
     /// Tests that say nothing, whatever they end like.
@@ -345,7 +350,7 @@ impl Trial<'_> {
     }
 
     /// How all tests end with a change, and which of them end otherwise because of it.
-    fn differing(&self, changed: &[Changed]) -> Result<(Outcomes, BTreeSet<TestId>), String> {
+    fn differing(&self, changed: &[ChangedFile]) -> Result<(Outcomes, BTreeSet<TestId>), String> {
         let mut touched: Vec<Outcomes> = Vec::new();
         let mut suspects = BTreeSet::new();
         for n in 1..=SUITE_RUNS {
@@ -368,7 +373,7 @@ impl Trial<'_> {
     }
 
     /// Fails, with a reason, if the target does not pass after these tests.
-    fn passes_after(&self, group: &[TestIndex], changed: &[Changed]) -> Result<(), Against> {
+    fn passes_after(&self, group: &[TestIndex], changed: &[ChangedFile]) -> Result<(), Against> {
         let tests = group.iter().chain([&self.finding.test]);
         let ids: Vec<&TestId> = tests.clone().map(|test| self.suite.id(*test)).collect();
         let took = tests.map(|test| self.suite.duration(*test)).sum();
@@ -383,12 +388,12 @@ impl Trial<'_> {
         }))
     }
 
-    fn run_suite(&self, changed: &[Changed]) -> Result<Outcomes, String> {
+    fn run_suite(&self, changed: &[ChangedFile]) -> Result<Outcomes, String> {
         self.with(changed).run_suite(SUITE_MAX)
     }
 
-    fn with<'c>(&'c self, changed: &'c [Changed]) -> PythonRunner<'c> {
-        PythonRunner { changed, ..self.runner }
+    fn with<'c>(&'c self, changed: &'c [ChangedFile]) -> Box<dyn PlainRunner + 'c> {
+        self.mender.plain_with(self.around, changed)
     }
 
     /// The same change with as few statements of a helper as will do; as it is, if it does not help
@@ -400,8 +405,7 @@ impl Trial<'_> {
         let with = |kept: &[usize]| -> Option<Proposal> {
             let wrong =
                 Wrong { helpers: vec![helper.clone()], kept: Some(kept.to_vec()), ..wrong.clone() };
-            let proposed =
-                propose(self.runner.project, &wrong, self.runner.around.interrupt).ok()?;
+            let proposed = self.mender.propose(&wrong, self.around.interrupt).ok()?;
             proposed.patches.into_iter().next()
         };
         let helps = |kept: &[usize]| -> Result<bool, String> {
@@ -419,7 +423,7 @@ impl Trial<'_> {
     }
 }
 
-fn changed(proposal: &Proposal) -> Result<Vec<Changed>, String> {
+fn changed(proposal: &Proposal) -> Result<Vec<ChangedFile>, String> {
     let one = |file: &ProposedFile| {
         let encoding = &file.encoding;
         let why = || format!("`{}` is written in {encoding}, not UTF-8", file.path.display());

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use unflake_adapter::PlainRunner;
 use unflake_detect::search::GROUPS_MAX;
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::Collected;
@@ -21,7 +22,7 @@ use unflake_model::{
 };
 use unflake_report::{Cold, Confirmation, Exhibit, State};
 
-use crate::cold::{self, PlainRunner};
+use crate::cold;
 use crate::world::EngineWorld;
 
 /// The kind of state under which a file is named.

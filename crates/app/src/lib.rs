@@ -3,33 +3,27 @@
 //! An analysis asks, a [`World`](drive::World) answers: the engine for real projects, the simulator
 //! in tests. What was answered in an earlier, interrupted campaign is recalled, not run again.
 
-pub mod adapter;
-pub mod address;
 mod ahead;
 mod analysis;
 mod baseline;
 pub mod begin;
-pub mod causes;
 mod choice;
 pub mod cold;
 pub mod dirty;
-pub mod doctor;
 pub mod drive;
 mod fingerprint;
 pub mod fix;
 pub mod history;
 mod imports;
-pub mod java;
-pub mod java_doctor;
 pub mod learn;
 mod lent;
 pub mod logbook;
 pub mod masked;
 mod pass;
 pub mod place;
-mod plain;
 pub mod recall;
 mod record;
+pub mod registry;
 pub mod replay;
 pub mod rerun_study;
 pub mod shake;

@@ -13,12 +13,12 @@
 
 use std::collections::BTreeMap;
 
+use unflake_adapter::with_causes;
 use unflake_model::{Experiment, Observation, Repetition, RunId, TestIndex};
 use unflake_report::shake::{self, Shaking, Shook};
 use unflake_report::{Failure, Study, Warning, saved};
 use unflake_store::{Campaign, CampaignId, Claim, Conclusion, FailureText, Store, StoreError};
 
-use crate::causes::with_causes;
 use crate::drive::{Answer, FailedAttempt};
 use crate::masked;
 

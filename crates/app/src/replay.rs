@@ -5,20 +5,16 @@
 //! runner in a cold process.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
+use unflake_adapter::{Around, Call, Part, PlainRunner};
 use unflake_engine::{Interrupt, Level, Limits};
 use unflake_model::{
     Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
 };
-use unflake_pytest::Project;
 
-use crate::adapter::{Adapter, Around};
-use crate::cold::PlainRunner;
 use crate::history::{PastRun, RunName};
 use crate::logbook::Progress;
-use crate::shake::pinned;
 use crate::study::{StudyError, now, start};
 use crate::world::EngineWorld;
 
@@ -105,19 +101,11 @@ pub enum ReplayError {
     Plain(String),
 }
 
-/// The project of a run, as it was called then.
+/// How a run was made.
 #[derive(Clone, Debug)]
-pub struct Call {
-    /// The working directory.
-    pub folder: PathBuf,
-    /// The interpreter.
-    pub program: OsString,
-    /// What the runner was given: options.
-    pub options: Vec<OsString>,
-    /// What the runner was given: files, folders or tests.
-    pub paths: Vec<OsString>,
-    /// How strings were hashed, if we decided it.
-    pub hash_seed: Option<u64>,
+pub struct PastCall {
+    /// How the tests were called.
+    pub call: Call,
     /// Under which isolation.
     pub levels: Vec<Level>,
     /// How long a test might take.
@@ -125,35 +113,37 @@ pub struct Call {
 }
 
 impl PastRun {
-    /// A Python project as it was for this run: perturbed ones hold fixed what Python decides.
-    pub fn project(&self, project: Project) -> Project {
+    /// The part as it was for this run, if it is to be changed for it: perturbed runs hold fixed
+    /// what is decided when an interpreter starts.
+    pub fn pinned(&self, part: &dyn Part) -> Option<Box<dyn Part>> {
         match self.experiment.environment {
-            Environment::Plain | Environment::Hashed { .. } => project,
-            Environment::Perturbed { .. } => pinned(&project),
+            Environment::Plain | Environment::Hashed { .. } => None,
+            Environment::Perturbed { .. } => part.pinned(),
         }
     }
 
     /// How the project was called; `None` if the record does not say.
-    pub fn call(&self) -> Option<Call> {
+    pub fn call(&self) -> Option<PastCall> {
         let settings = self.settings()?;
         let words = |words: Vec<String>| words.into_iter().map(OsString::from).collect();
         let timeout = u64::try_from(settings.terms.test_timeout_ms).unwrap_or(u64::MAX);
-        Some(Call {
+        let call = Call {
             folder: settings.terms.folder.into(),
             program: settings.terms.program.into(),
+            manner: settings.terms.manner,
             options: words(settings.terms.options),
             paths: words(settings.terms.paths),
             hash_seed: settings.terms.hash_seed,
-            levels: settings.levels,
-            test_timeout: Duration::from_millis(timeout),
-        })
+        };
+        let test_timeout = Duration::from_millis(timeout);
+        Some(PastCall { call, levels: settings.levels, test_timeout })
     }
 }
 
 /// Runs it again.
 pub fn replay(
     ReplayRequest { run, by, tries }: ReplayRequest<'_>,
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,

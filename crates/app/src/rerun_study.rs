@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use unflake_adapter::{Around, Part, collection_warnings, with_causes};
 use unflake_detect::Inquiry;
 use unflake_detect::rerun_study::{Extent, Settings, rerun_study};
 use unflake_engine::{Interrupt, Limits};
@@ -16,12 +17,10 @@ use unflake_report::{Ended, Warning};
 use unflake_stats::compare::Question;
 use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, Tables, tables};
 
-use crate::adapter::{Adapter, Around};
 use crate::begin::{Beginning, Comparison, Keep, Setting};
-use crate::causes::with_causes;
 use crate::drive::{Answer, Finish, Source, Watcher, drive};
 use crate::logbook::{Logbook, Progress};
-use crate::study::{StudyError, collection_warnings, how_it_ended, now, start};
+use crate::study::{StudyError, how_it_ended, now, start};
 use crate::until::Until;
 use crate::world::{EngineWorld, Stopped};
 
@@ -67,7 +66,7 @@ pub struct RerunStudy {
 /// Studies a project by running it again and again.
 pub fn study_reruns(
     request: &RerunRequest,
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,

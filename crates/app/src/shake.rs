@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use unflake_adapter::{Around, Given, Part, collection_warnings, with_causes};
 use unflake_detect::Inquiry;
 use unflake_detect::shake::{Culprit, Design, Shaken, root_cause, shake as shaken_by};
 use unflake_engine::{Applied, Interrupt, Limits};
@@ -15,22 +16,17 @@ use unflake_model::{
     Budget, Environment, Evidence, Experiment, Factor, Factors, Order, OutcomeKind, Repetition,
     RunId, Suite, TestId, TestIndex,
 };
-use unflake_pytest::{HASH_SEED, Project, symptom};
 use unflake_report::shake::{Plainly, Shaking, Shook};
 use unflake_report::{Confirmation, Ended, Failure, Origin, Warning};
 use unflake_stats::rate::Rate;
 
-use crate::adapter::Around;
 use crate::begin::{Comparison, Keep, Setting};
-use crate::causes::with_causes;
-use crate::cold::PlainRunner as _;
 use crate::drive::{Finish, drive};
 use crate::logbook::{Logbook, Progress};
 use crate::pass::OUR_OWN;
-use crate::plain::GivenRunner;
 use crate::recall::Recall;
 use crate::record::Recorder;
-use crate::study::{Question, StudyError, collection_warnings, how_it_ended, now, start, target};
+use crate::study::{Question, StudyError, how_it_ended, now, start, target};
 use crate::until::Until;
 use crate::world::{EngineWorld, Stopped, WorldError};
 
@@ -57,20 +53,10 @@ pub struct ShakeRequest {
     pub command: String,
 }
 
-/// The project with everything that is decided before Python starts held fixed.
-pub(crate) fn pinned(project: &Project) -> Project {
-    let mut pinned = project.clone();
-    let is_set = std::env::var_os(HASH_SEED).is_some_and(|seed| seed != "random");
-    if !is_set {
-        pinned.env.push((HASH_SEED.into(), Some("0".into())));
-    }
-    pinned
-}
-
 /// Shakes a test.
 pub fn shake(
     request: &ShakeRequest,
-    project: &Project,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -79,7 +65,8 @@ pub fn shake(
     let interrupt = &until.interrupt;
     progress.stage("collecting tests");
     let begun = now();
-    let project = &pinned(project);
+    let pinned = project.pinned();
+    let project = pinned.as_deref().unwrap_or(project);
     let engine = start(project, limits, interrupt)?;
     let suite = engine.suite(|_| Duration::ZERO);
     let question = Question::Test(request.test.clone());
@@ -186,7 +173,7 @@ fn refused(
 
 /// Where commands are tried.
 struct Bench<'a> {
-    project: &'a Project,
+    project: &'a dyn Part,
     around: Around<'a>,
     suite: &'a Suite,
     test: TestIndex,
@@ -229,7 +216,7 @@ impl Bench<'_> {
             p_value: culprit.p_value,
             decides: culprit.decides(),
             makes_it_fail: culprit.makes_it_fail(),
-            cause: root_cause(culprit.factors, symptom(message)),
+            cause: root_cause(culprit.factors, self.project.symptom(message)),
             took: culprit.took,
             run: self.recorder.name().map(|campaign| format!("{campaign}/{}", run.0)),
             failure: again.failure,
@@ -273,10 +260,12 @@ impl Bench<'_> {
             return None;
         }
         let applied = again.applied.iter();
-        let env = applied.clone().flat_map(|it| it.env.clone()).collect();
-        let before: Vec<&str> = applied.clone().filter_map(|it| it.before.as_deref()).collect();
-        let first: Vec<&str> = applied.filter_map(|it| it.first.as_deref()).collect();
-        let runner = GivenRunner::new(self.project, self.around, env, &before, &first);
+        let given = Given {
+            env: applied.clone().flat_map(|it| it.env.clone()).collect(),
+            before: applied.clone().filter_map(|it| it.before.clone()).collect(),
+            first: applied.filter_map(|it| it.first.clone()).collect(),
+        };
+        let runner = self.project.plain_given(self.around, &given)?;
         let id = self.suite.id(self.test);
         let command = runner.command(&[id])?;
         let mut tried = Confirmation::default();

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use unflake_adapter::{Part, collection_warnings};
 use unflake_engine::{Interrupt, Limits};
 use unflake_model::random::Random;
 use unflake_model::{
@@ -15,12 +16,11 @@ use unflake_model::{
 };
 use unflake_report::{Failure, KnownFactor, Origin, Record, Warning};
 
-use crate::adapter::Adapter;
 use crate::begin::{Comparison, Keep, Ready, Setting};
 use crate::drive::{Answer, Source, Watcher as _};
 use crate::history::History;
 use crate::logbook::{Logbook, Progress};
-use crate::study::{StudyError, collection_warnings, now, start};
+use crate::study::{StudyError, now, start};
 use crate::world::EngineWorld;
 
 /// Campaigns looked at for what is known about a test.
@@ -128,7 +128,7 @@ pub struct Known {
 /// Runs the suite once.
 pub fn single(
     request: &SingleRequest,
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -166,16 +166,14 @@ pub fn single(
     }
     let error = world.take_error();
     warnings.extend(
-        error.map(|error| Warning::BrokenOff { reason: crate::causes::with_causes(&error) }),
+        error.map(|error| Warning::BrokenOff { reason: unflake_adapter::with_causes(&error) }),
     );
     let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
     recorder.finish_run(if ran.is_whole { "complete" } else { "interrupted" });
     warnings.extend(recorder.take_trouble());
     let mut failing = ran.failing(&suite);
-    if let Some(keep) = keep {
-        // What cannot be looked up is not known; the run itself is not at stake.
-        let _ = look_up(&mut failing, keep, &order, &suite, origin.campaign.as_deref());
-    }
+    // What cannot be looked up is not known; the run itself is not at stake.
+    let _ = look_up(&mut failing, &setting, &order, &suite, origin.campaign.as_deref());
     Ok(Single {
         suite: world.engine().suite(|id| {
             suite.find(id).and_then(|test| ran.durations.get(&test)).copied().unwrap_or_default()
@@ -254,18 +252,19 @@ fn run_all(order: Order, world: &mut EngineWorld, logbook: &mut Logbook<'_>, ran
 /// Adds what the history knows about each.
 fn look_up(
     failing: &mut [Failing],
-    keep: &Keep,
+    setting: &Setting<'_>,
     order: &Order,
     suite: &Suite,
     this: Option<&str>,
 ) -> Result<(), crate::history::HistoryError> {
+    let Some(keep) = setting.keep else { return Ok(()) };
     let history = History::open(&keep.file)?;
     let n_looked_up = failing.len().min(LOOKED_UP_MAX);
     let tests: Vec<TestId> = failing[..n_looked_up].iter().map(|it| it.test.clone()).collect();
     let known = history.known(&tests, CAMPAIGNS_MAX, this)?;
     let shaken = history.shaken(Some(&keep.root.to_string_lossy()))?;
     let is_shaken = tests.iter().any(|test| shaken.contains_key(test));
-    let ready = is_shaken.then(|| keep.ready());
+    let ready = is_shaken.then(|| keep.ready(&setting.project.code_files()));
     let code = ready.as_ref().map(Ready::code);
     for (failing, mut known) in failing.iter_mut().zip(known) {
         let place = |id: &TestId| suite.find(id).and_then(|test| order.position(test));

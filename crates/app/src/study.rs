@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use unflake_adapter::{Around, Part, PlainRunner, collection_warnings, with_causes};
 use unflake_calls::Set;
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
@@ -11,16 +12,14 @@ use unflake_detect::reruns::schedule::{Exposure, Terms};
 use unflake_detect::why::Known;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError, StartErrorKind};
 use unflake_model::{Budget, Confidence, RootCause, Spent, Suite, TestId, TestIndex, Verdict};
-use unflake_report::{Cold, Ended, Exhibit, NotCollected, Origin, Study, Warning};
+use unflake_report::{Cold, Ended, Exhibit, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
-use crate::adapter::{Adapter, Around};
 use crate::ahead::Ahead;
 use crate::analysis::{Analysis, Found};
 use crate::baseline::refused;
 use crate::begin::{Beginning, Comparison, Keep, Ready, Setting, Unfinished};
-use crate::causes::with_causes;
-use crate::cold::{self, PlainRunner};
+use crate::cold;
 use crate::dirty;
 use crate::drive::Finish;
 use crate::history::{History, similar};
@@ -76,8 +75,13 @@ pub enum StudyError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// No test of it can be run with what there is.
-    #[error("{0}")]
-    Unsupported(String),
+    #[error("{message}")]
+    Unsupported {
+        /// Why.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// The engine broke down.
     #[error(transparent)]
     World(#[from] WorldError),
@@ -101,7 +105,7 @@ pub enum StudyError {
 /// all tests only if that denies it: most questions are answered before all tests are run once.
 pub fn study(
     request: &Request,
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -123,12 +127,12 @@ pub(crate) struct Looked {
 /// The same as [`study`], with more to go on.
 pub(crate) fn look(
     request: &Request,
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     until: &Until,
     progress: &mut dyn Progress,
 ) -> Result<Looked, StudyError> {
-    let place = Place { project, limits, until };
+    let place = Place { part: project, limits, until };
     if let Question::Rounds(..) = request.question {
         // What is counted is rounds; nothing else is run.
         return study_in(&place, request, Comparison::IfDenied, progress);
@@ -153,7 +157,7 @@ pub(crate) fn look(
 
 /// Where to look, and how.
 struct Place<'a> {
-    project: &'a dyn Adapter,
+    part: &'a dyn Part,
     limits: &'a Limits,
     until: &'a Until,
 }
@@ -167,7 +171,7 @@ impl Place<'_> {
         world: &mut EngineWorld,
         progress: &mut dyn Progress,
     ) -> Vec<TestIndex> {
-        if !request.is_worth_watching(suite) || !self.project.is_watchable() {
+        if !request.is_worth_watching(suite) || !self.part.abilities().watches {
             return Vec::new();
         }
         dirty::who_leaves_something(suite, world, &self.until.interrupt, progress)
@@ -180,13 +184,13 @@ fn study_in(
     comparison: Comparison,
     progress: &mut dyn Progress,
 ) -> Result<Looked, StudyError> {
-    let &Place { project, limits, until } = place;
+    let &Place { part, limits, until } = place;
     progress.stage("collecting tests");
     let (begun, interrupt) = (now(), &until.interrupt);
     let mut ready = None;
-    let engine = start_and(project, limits, interrupt, || {
-        project.expect_plain_runs(cold::TRIES);
-        ready = request.keep.as_ref().map(Keep::ready);
+    let engine = start_and(part, limits, interrupt, || {
+        part.expect_plain_runs(cold::TRIES);
+        ready = request.keep.as_ref().map(|keep| keep.ready(&part.code_files()));
     })?;
     let code = ready.as_ref().map(|ready: &Ready| ready.code().to_owned());
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
@@ -195,13 +199,13 @@ fn study_in(
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
     let around = Around { collected: &collected, interrupt, start_time, test_timeout };
-    let runner = &*project.plain(around);
+    let runner = &*part.plain(around);
     let mut world = EngineWorld::new(engine, limits.jobs);
 
     let is_traced = matches!(request.question, Question::Reruns(_));
-    let traced = is_traced.then(|| trace_if_possible(project, &mut world, progress)).transpose()?;
+    let traced = is_traced.then(|| trace_if_possible(part, &mut world, progress)).transpose()?;
     let traced = traced.flatten();
-    let mut setting = request.setting(project, limits, &collected);
+    let mut setting = request.setting(part, limits, &collected);
     (setting.comparison, setting.traced) = (comparison, traced.as_ref());
     setting.target = target;
     let beginning = begin(&setting, &mut world, (runner, ready), progress)?;
@@ -224,15 +228,15 @@ fn study_in(
         comparison,
         suite: &suite,
         target,
-        variety: project.variety(),
+        abilities: part.abilities(),
         dirty,
         exposed: traced.map(|it| exposed(&it)).unwrap_or_default(),
         known,
     };
-    let name = logbook.recorder.name();
-    let origin = Origin::new(&collected.runner, request.seed, &request.command, name);
-    let origin = Origin { hash_seed: project.call().hash_seed, lent, ..origin };
-    let inquest = Inquest { analysis, runner, until, collected: &collected, origin: &origin };
+    let (runner_name, name) = (&collected.runner, logbook.recorder.name());
+    let origin = Origin::new(runner_name, request.seed, &request.command, name);
+    let origin = Origin { hash_seed: part.call().hash_seed, lent, ..origin };
+    let inquest = Inquest { analysis, part, runner, until, collected: &collected, origin: &origin };
     let (found, mut exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
     remember_factors(&mut exhibits, &suite, request.keep.as_ref(), code.as_deref());
     warnings.extend(in_the_way);
@@ -306,6 +310,7 @@ fn remember_factors(
 /// An analysis, and with what its findings are put to the test.
 struct Inquest<'a> {
     analysis: Analysis<'a>,
+    part: &'a dyn Part,
     runner: &'a dyn PlainRunner,
     until: &'a Until,
     collected: &'a Collected,
@@ -320,7 +325,7 @@ impl Inquest<'_> {
         recall: &mut Recall,
         logbook: &mut Logbook<'_>,
     ) -> (Found, Vec<Exhibit>, Vec<Warning>) {
-        let Self { analysis, runner, until, collected, origin } = self;
+        let Self { analysis, part, runner, until, collected, origin } = self;
         let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
         std::thread::scope(|scope| {
             let (hatch, trying) = (world.open_hatch(), None);
@@ -341,7 +346,7 @@ impl Inquest<'_> {
                 "trying what was found with the plain runner, and naming the state behind it",
             );
             let (seen, records) = (logbook.seen(suite), &logbook.records);
-            let trial = Trial { suite, found: &found, records, seen, runner };
+            let trial = Trial { suite, found: &found, records, seen, runner, part };
             let (exhibits, not_tried) = trial.exhibits(world, trying, collected, origin);
             let (exhibits, not_shown) = without_not_shown(exhibits, suite, is_one);
             let in_the_way = broken.into_iter().chain(perturbed).chain(not_tried).chain(not_shown);
@@ -398,11 +403,11 @@ fn begin(
 
 /// The tests traced, if they can be.
 fn trace_if_possible(
-    project: &dyn Adapter,
+    project: &dyn Part,
     world: &mut EngineWorld,
     progress: &mut dyn Progress,
 ) -> Result<Option<Traced>, StudyError> {
-    project.is_traceable().then(|| trace_in(world.engine(), progress)).transpose()
+    project.abilities().traces.then(|| trace_in(world.engine(), progress)).transpose()
 }
 
 /// What each test that was traced is exposed to: the first of its causes by name.
@@ -425,7 +430,7 @@ pub(crate) fn how_it_ended(finish: Finish, by_itself: Ended, until: &Until) -> E
 
 /// Collects the tests, of which there must be some.
 pub(crate) fn start(
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
 ) -> Result<Engine, StudyError> {
@@ -434,7 +439,7 @@ pub(crate) fn start(
 
 /// The same, with something to be done while the tests are collected.
 fn start_and(
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     meanwhile: impl FnOnce(),
@@ -443,9 +448,10 @@ fn start_and(
     let engine = started.map_err(|error| match error.kind {
         StartErrorKind::Interrupted => StudyError::Interrupted,
         // Said instead of what our agent has to say in a language that it does not know.
-        _ => {
-            project.unsupported(interrupt).map_or(StudyError::Start(error), StudyError::Unsupported)
-        }
+        _ => match project.unsupported(interrupt) {
+            Some((message, hint)) => StudyError::Unsupported { message, hint },
+            None => StudyError::Start(error),
+        },
     })?;
     let is_empty = engine.collected().tests.len() == engine.set_aside().len();
     if is_empty { Err(StudyError::NoTests) } else { Ok(engine) }
@@ -462,7 +468,7 @@ impl Request {
 
     fn setting<'a>(
         &'a self,
-        project: &'a dyn Adapter,
+        project: &'a dyn Part,
         limits: &'a Limits,
         collected: &'a Collected,
     ) -> Setting<'a> {
@@ -496,22 +502,6 @@ fn not_repeated(collected: &Collected) -> Option<Warning> {
     let tests = collected.tests.iter().filter(|test| test.once).map(|test| test.id.clone());
     let tests: Vec<String> = tests.collect();
     (!tests.is_empty()).then_some(Warning::NotRepeated { tests })
-}
-
-pub(crate) fn collection_warnings(engine: &Engine) -> Vec<Warning> {
-    let collected = engine.collected();
-    let errors = collected.errors.iter().map(|error| NotCollected {
-        place: error.place.clone(),
-        reason: error.text.lines().last().unwrap_or_default().to_owned(),
-    });
-    let set_aside = engine
-        .set_aside()
-        .iter()
-        .map(|test| NotCollected { place: test.id.clone(), reason: test.why.clone() });
-    let parts: Vec<NotCollected> = errors.chain(set_aside).collect();
-    let not_collected = (!parts.is_empty()).then_some(Warning::NotCollected { parts });
-    let cold = engine.why_not_forked().map(|why| Warning::ForkUnsafe { reason: why.to_owned() });
-    not_collected.into_iter().chain(cold).collect()
 }
 
 /// The test in question, if it is about one.

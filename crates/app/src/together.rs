@@ -8,12 +8,13 @@
 
 use std::collections::BTreeMap;
 
+use unflake_adapter::PlainRunner;
 use unflake_model::{
     ClassIndex, Evidence, Finding, Group, Suite, Tally, TestId, TestIndex, Verdict,
 };
 use unflake_report::Confirmation;
 
-use crate::cold::{PlainRunner, TRIES, confirm};
+use crate::cold::{TRIES, confirm};
 
 /// Plain runs of tests that fail at random: at least, at most, and at most where each is dear.
 const RANDOM_MIN: u32 = 5;

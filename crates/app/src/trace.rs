@@ -12,19 +12,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
+use unflake_adapter::{Part, collection_warnings};
 use unflake_calls::{Exposure, Function, Set};
 use unflake_engine::{Engine, Event, Interrupt, Limits, Watching};
 use unflake_model::{Observation, OutcomeKind, Suite, TestId, TestIndex, Verdict};
 use unflake_report::exposed::{Exposed, Row};
 use unflake_report::{Origin, Warning};
 
-use crate::adapter::Adapter;
 use crate::drive::{Answer, FailedAttempt};
 use crate::history::{History, HistoryError};
 use crate::learn::Line;
 use crate::logbook::Progress;
 use crate::pass::{Look, Passed, Witness, pass};
-use crate::study::{StudyError, collection_warnings, start};
+use crate::study::{StudyError, start};
 
 /// Campaigns of the history that are asked about a test.
 const N_CAMPAIGNS: usize = 20;
@@ -133,7 +133,7 @@ impl Traced {
 
 /// Runs the suite once, traced.
 pub fn trace(
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,

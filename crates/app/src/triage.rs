@@ -30,6 +30,7 @@
 
 use std::time::Duration;
 
+use unflake_adapter::{Part, collection_warnings};
 use unflake_engine::{Engine, Interrupt, Limits};
 use unflake_model::{
     Confidence, Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, Tally, TestId,
@@ -40,9 +41,8 @@ use unflake_report::junit_xml::NoReport;
 use unflake_stats::compare::fisher;
 use unflake_stats::plan::rate_detectable;
 
-use crate::adapter::Adapter;
 use crate::logbook::Progress;
-use crate::study::{StudyError, collection_warnings, start};
+use crate::study::{StudyError, start};
 use crate::until::Until;
 use crate::world::{EngineWorld, Stopped};
 
@@ -201,7 +201,7 @@ fn fails(tally: Tally) -> Option<bool> {
 /// Runs the failed tests of a report again, and says what they are.
 pub fn triage(
     request: &TriageRequest,
-    project: &dyn Adapter,
+    project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
@@ -224,7 +224,7 @@ pub fn triage(
         progress.stage(&format!("running {} again", suite.id(test)));
         let n_before = order.iter().position(|it| *it == test).unwrap_or(0);
         let Ok(seen) = bench.look(test, &order[..n_before], request.tries) else { break };
-        let message = last_line(message);
+        let message = message.clone();
         looked_at.push((test, n_before, message, seen));
     }
     let mut open: Vec<(TestIndex, &mut Seen)> = looked_at
@@ -261,15 +261,9 @@ pub fn triage(
     })
 }
 
-/// What pytest says at the end of a failure is what went wrong where.
-fn last_line(message: &str) -> String {
-    let lines = || message.lines().filter(|line| line.starts_with("E ")).map(|line| &line[1..]);
-    lines().next().or(message.lines().last()).unwrap_or_default().trim().to_owned()
-}
-
 /// Where to run tests, and how.
 struct Place<'a> {
-    project: &'a dyn Adapter,
+    project: &'a dyn Part,
     limits: &'a Limits,
     interrupt: &'a Interrupt,
 }
@@ -289,7 +283,7 @@ impl Place<'_> {
                     Err(StudyError::Interrupted) => return Ok(()),
                     started => Bench::new(started?).try_seed(Environment::Plain, suite, open),
                 },
-                None if self.project.variety().choices.is_empty() => return Ok(()),
+                None if self.project.abilities().choices.is_empty() => return Ok(()),
                 None => bench.try_seed(Environment::open_choices(seed), suite, open),
             };
             if let Err(Stopped) = tried {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use unflake_adapter::{Part, PlainRunner};
 use unflake_engine::Collected;
 use unflake_model::{Environment, Finding, Suite, TestIndex};
 use unflake_report::{Choice, Cold, Ended, Exhibit, Origin, Record, Seen, State, Warning};
@@ -10,7 +11,7 @@ use unflake_report::{Choice, Cold, Ended, Exhibit, Origin, Record, Seen, State, 
 use crate::ahead::{Naming, Trying};
 use crate::analysis::Found;
 use crate::choice::decided;
-use crate::cold::{self, PlainRunner};
+use crate::cold;
 use crate::imports::Imports;
 use crate::state::{Dependency, shared_state};
 use crate::together::confirm_all;
@@ -24,6 +25,7 @@ pub(crate) struct Trial<'a> {
     /// How tests ended in the original order, and in another.
     pub(crate) seen: BTreeMap<TestIndex, (Seen, Seen)>,
     pub(crate) runner: &'a dyn PlainRunner,
+    pub(crate) part: &'a dyn Part,
 }
 
 /// What came of it, in the order of the findings, as far as there was time.
@@ -136,7 +138,7 @@ impl Trial<'_> {
     /// Looks for the open choices behind findings that fail under other circumstances, and tries
     /// these with the plain runner.
     fn try_choices(&self, world: &mut EngineWorld, tried: &mut Tried) {
-        let &Self { suite, found, runner, .. } = self;
+        let &Self { suite, found, runner, part, .. } = self;
         if found.ended != Ended::Confident {
             return;
         }
@@ -144,7 +146,9 @@ impl Trial<'_> {
         for finding in &found.findings {
             let Some(environment) = finding.fails_under else { continue };
             together.entry(environment).or_default().push(finding.test);
-            let Ok(choices) = decided(world, suite, finding.test, environment) else { return };
+            let Ok(choices) = decided(world, (part, suite), finding.test, environment) else {
+                return;
+            };
             tried.choices.insert(finding.test, choices);
         }
         for (environment, tests) in together {

@@ -7,19 +7,23 @@
 //! What stands below the name of a command, such as `[lint]`, is for that command alone.
 //!
 //! Nothing is ignored: a key nobody knows and a value that makes no sense are errors with their
-//! place. To add a key: a line in [`SETTINGS`]; `unflake init` writes it too.
+//! place. To add a key: a line in `SETTINGS`, or an option of an adapter; `unflake init` writes it
+//! too.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use clap::ValueEnum;
 use toml::de::{DeString, DeTable, DeValue};
+use unflake_adapter::{OwnOption, OwnValue};
 use unflake_model::Confidence;
 
 use crate::exit::Failure;
+use crate::own_args::own_options;
 use crate::screen::ColorArg;
 use crate::study_args::{DepthArg, IsolationArg, flake_rate, time_limit};
 use crate::suite_file::place;
@@ -67,18 +71,16 @@ impl Kind {
     }
 }
 
-/// All of them, in the order in which people ask for them.
-pub(crate) const SETTINGS: [Setting; 16] = [
-    Setting {
-        command: None,
-        key: "python",
-        default: "\".venv/bin/python\"",
-        is_example: true,
-        why: "The Python of the project: a program or an environment. Without it, VIRTUAL_ENV, \
-              then .venv or venv, then python3 is taken.",
-        kind: Kind::Path,
-        check: |_| Ok(()),
-    },
+/// All of them: first those that only one adapter knows, then the rest in the order in which people
+/// ask for them.
+pub(crate) fn settings() -> &'static [Setting] {
+    static ALL: LazyLock<Vec<Setting>> =
+        LazyLock::new(|| own_options().map(Setting::own).chain(SETTINGS).collect());
+    &ALL
+}
+
+/// Those that every project has.
+const SETTINGS: [Setting; 15] = [
     Setting {
         command: None,
         key: "paths",
@@ -331,7 +333,7 @@ impl Config {
     /// Whether a command has an option of these.
     pub(crate) fn concerns(command: &clap::Command) -> bool {
         let name = command.get_name();
-        command.get_arguments().any(|option| SETTINGS.iter().any(|s| s.is_about(name, option)))
+        command.get_arguments().any(|option| settings().iter().any(|s| s.is_about(name, option)))
     }
 
     /// The same without one of them.
@@ -364,6 +366,23 @@ impl Config {
 const OTHERS: [(&str, &str); 3] = [("init", "python"), ("replay", "python"), ("run", "isolation")];
 
 impl Setting {
+    /// An option of an adapter.
+    fn own(option: &OwnOption) -> Self {
+        Self {
+            command: option.table,
+            key: option.name,
+            default: option.example,
+            is_example: true,
+            why: option.why,
+            kind: match option.value {
+                OwnValue::Text => Kind::Text,
+                OwnValue::Path => Kind::Path,
+                OwnValue::Texts => Kind::Texts,
+            },
+            check: |_| Ok(()),
+        }
+    }
+
     fn is_about(&self, command: &str, option: &clap::Arg) -> bool {
         option.get_id().as_str() == self.key.replace('-', "_")
             && self.command.is_none_or(|only| only == command)
@@ -393,7 +412,7 @@ fn entries<'t, 'i>(
     let mut entries = Vec::new();
     for (key, value) in table {
         let name = key.get_ref().as_ref();
-        let is_command = SETTINGS.iter().any(|setting| setting.command == Some(name));
+        let is_command = settings().iter().any(|setting| setting.command == Some(name));
         match value.get_ref() {
             DeValue::Table(inner) if is_command => {
                 entries.extend(inner.iter().map(|(key, value)| (Some(name), key, value)));
@@ -406,12 +425,12 @@ fn entries<'t, 'i>(
 
 /// In this folder or one above it, up to the top of the repository.
 fn find(current_dir: &Path) -> Option<PathBuf> {
-    let folders = unflake_pytest::folders_of_project(current_dir);
+    let folders = unflake_adapter::folders_of_project(current_dir);
     folders.map(|folder| folder.join(NAME)).find(|file| file.exists())
 }
 
 fn known(command: Option<&str>, key: &str) -> Result<&'static Setting, (String, String)> {
-    let of_command = || SETTINGS.iter().filter(|setting| setting.command == command);
+    let of_command = || settings().iter().filter(|setting| setting.command == command);
     of_command().find(|setting| setting.key == key).ok_or_else(|| {
         let keys: Vec<&str> = of_command().map(|setting| setting.key).collect();
         (format!("nobody knows the key `{key}`"), format!("there are {}", keys.join(", ")))

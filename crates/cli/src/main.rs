@@ -12,8 +12,9 @@ mod config;
 mod exit;
 mod functions_file;
 mod history_args;
-mod java;
+mod opened;
 mod orders_file;
+mod own_args;
 mod printer;
 mod progress;
 mod project_args;
@@ -22,7 +23,6 @@ mod running;
 mod screen;
 mod store_args;
 mod study_args;
-mod subject;
 mod suite_file;
 mod when;
 

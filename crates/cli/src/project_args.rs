@@ -3,15 +3,15 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::opened::Typed;
+use crate::own_args::OwnArgs;
 use crate::study_args::time_limit;
-use crate::subject::Typed;
 
 /// Options about the project and its runner.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProjectArgs {
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub own: OwnArgs,
 
     /// How long one test may take before it is stopped
     ///
@@ -31,6 +31,7 @@ pub(crate) struct ProjectArgs {
 impl ProjectArgs {
     /// With the parts of the project that were named.
     pub(crate) fn typed<'a>(&'a self, paths: &'a [OsString]) -> Typed<'a> {
-        Typed { python: self.python.as_ref(), paths, options: &self.options }
+        let own = &self.own.0;
+        Typed { runner: None, own, paths, options: &self.options, seed: None }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::ValueEnum;
 
+use crate::own_args::OwnArgs;
 use crate::project_args::ProjectArgs;
 use crate::store_args::{RecordArgs, StoreArgs};
 use crate::study_args::IsolationArg;
@@ -77,9 +78,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub plain: bool,
 
-    /// The Python of the project [default: the one it was run with]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub own: OwnArgs,
 
     #[command(flatten)]
     pub place: StoreArgs,

@@ -1,23 +1,19 @@
 //! What all commands that run tests share: the project, its limits, Ctrl-C, and what to say when
 //! the tests cannot be run.
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unflake_app::causes::with_causes;
+use unflake_adapter::with_causes;
 use unflake_app::study::StudyError;
 use unflake_engine::{Interrupt, Level, Limits, Start, strays};
 use unflake_model::TestId;
-use unflake_pytest::{Project, Surroundings};
 
 use crate::exit::{self, Failure};
 use crate::study_args::IsolationArg;
-use crate::subject::Typed;
 
 /// How long collecting may take.
-pub(crate) const COLLECT_MAX: Duration = Duration::from_mins(10);
+const COLLECT_MAX: Duration = Duration::from_mins(10);
 
 /// The folder we stand in.
 pub(crate) fn here() -> Result<PathBuf, Failure> {
@@ -27,39 +23,12 @@ pub(crate) fn here() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The Python project in a folder.
-pub(crate) fn project(current_dir: PathBuf, typed: Typed<'_>) -> Result<Project, Failure> {
-    let surroundings = Surroundings {
-        python: typed.python.cloned(),
-        virtual_env: std::env::var_os("VIRTUAL_ENV"),
-        path: std::env::var_os("PATH"),
-        current_dir,
-        own_program: std::env::current_exe().ok(),
-    };
-    let project = Project::find(surroundings).map_err(|error| Failure::NotRun {
-        message: error.to_string(),
-        hint: Some(error.hint().to_owned()),
-    })?;
-    // Without what is kept, everything takes a little longer.
-    let (paths, options) = (typed.paths.to_vec(), typed.options.to_vec());
-    Ok(Project { paths, options, kept: cache("python").ok(), ..project })
-}
-
-/// A folder of ours, for what is made once.
-pub(crate) fn cache(name: &str) -> Result<PathBuf, Failure> {
+/// Our folder for what is made once, if there is a place for it.
+pub(crate) fn cache() -> Option<PathBuf> {
     let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    let Some(base) = base else {
-        return Err(Failure::input("there is no folder for what is compiled", "set HOME"));
-    };
-    let folder = base.join("unflake").join(name);
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    made.map_err(|error| Failure::NotRun {
-        message: format!("cannot make the folder `{}`: {error}", folder.display()),
-        hint: Some("let XDG_CACHE_HOME name another".to_owned()),
-    })?;
-    Ok(folder)
+    base.map(|base| base.join("unflake"))
 }
 
 /// The levels that an option stands for.
@@ -117,7 +86,7 @@ pub(crate) fn not_run(error: &StudyError) -> Failure {
             let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
             Some(format!("did you mean {}?", names.join(" or ")))
         }
-        StudyError::Unsupported(_) => Some("name another Python with --python".to_owned()),
+        StudyError::Unsupported { hint, .. } => Some(hint.clone()),
         StudyError::NoTests => Some("name a file or folder with tests".to_owned()),
         _ => None,
     };

@@ -4,8 +4,12 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use unflake_adapter::{Adapter, Runner};
+use unflake_app::registry::ADAPTERS;
 use unflake_stats::rate::Rate;
 
+use crate::opened::Typed;
 use crate::project_args::ProjectArgs;
 use crate::store_args::KeepArgs;
 
@@ -111,8 +115,9 @@ pub(crate) struct StudyArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct LookArgs {
     /// Who runs the tests
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    pub runner: RunnerArg,
+    #[arg(long, value_name = "NAME", default_value = AUTO)]
+    #[arg(value_parser = PossibleValuesParser::new(runners()))]
+    pub runner: String,
 
     #[command(flatten)]
     pub project: ProjectArgs,
@@ -150,18 +155,25 @@ pub(crate) struct LookArgs {
     pub keep: KeepArgs,
 }
 
-/// Who runs the tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunnerArg {
-    /// JUnit where Maven or Gradle builds and nothing is Python's, else pytest, else unittest
-    Auto,
-    /// pytest
-    Pytest,
-    /// unittest, of Python's library
-    Unittest,
-    /// JUnit 4 or 5, in a project that Maven or Gradle builds
-    Junit,
+impl LookArgs {
+    /// What was typed about the project, with the parts of it that were named.
+    pub(crate) fn typed<'a>(&'a self, paths: &'a [OsString]) -> Typed<'a> {
+        let runner = Some(self.runner.as_str()).filter(|name| *name != AUTO);
+        Typed { runner, seed: Some(self.seed), ..self.project.typed(paths) }
+    }
 }
+
+/// The names that `--runner` takes, with what they mean.
+fn runners() -> Vec<PossibleValue> {
+    let auto = PossibleValue::new(AUTO)
+        .help("The one that the files of the project speak for, else the first that is there");
+    let of = |runner: &Runner| PossibleValue::new(runner.name).help(runner.description);
+    let all = ADAPTERS.into_iter().flat_map(Adapter::runners);
+    [auto].into_iter().chain(all.map(of)).collect()
+}
+
+/// The runner that is found by looking.
+const AUTO: &str = "auto";
 
 /// How much to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

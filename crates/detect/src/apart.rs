@@ -17,7 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::try_join_all;
-use unflake_model::{Group, Order, Repetition, TestIndex};
+use unflake_model::{Group, Order, OrderControl, Repetition, TestIndex};
 
 use crate::oracle::{Answer, Oracle, Stop};
 use crate::roles::{Roles, others, those_with_effect, universes};
@@ -36,7 +36,8 @@ const TAIL_MIN: usize = 8;
 
 /// Whether passes mean anything: the target is not noisy, and may stand between any two tests.
 pub(crate) fn is_possible(oracle: &Oracle) -> bool {
-    oracle.is_deterministic() && !oracle.lab().suite().keeps_classes()
+    let control = oracle.lab().suite().control();
+    oracle.is_deterministic() && control.orders == OrderControl::Exact && control.restores
 }
 
 /// Finds single tests that have the effect.

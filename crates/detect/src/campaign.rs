@@ -32,8 +32,8 @@ use futures_util::future::{join_all, try_join_all};
 use futures_util::stream;
 use unflake_model::random::Random;
 use unflake_model::{
-    Cause, Confidence, Dependencies, Environment, Evidence, Factors, Finding, Order, OutcomeChange,
-    OutcomeKind, Repetition, Spent, Tally, TestIndex, Tried, Verdict,
+    Cause, Confidence, Dependencies, Environment, Evidence, Factors, Finding, HashSeeds, Order,
+    OutcomeChange, OutcomeKind, Repetition, Spent, Tally, TestIndex, Tried, Verdict,
 };
 use unflake_orders::planned::Planned;
 use unflake_orders::reverse::{ReverseAfter, ReverseAfterPass, Shown, Turn};
@@ -73,23 +73,11 @@ const PERTURBED_FIRST: u64 = 5;
 /// Tells the seeds of hashing from others.
 const HASHING: u64 = 0x6a5;
 
-/// Whether hash seeds are varied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HashSeeds {
-    /// Each planned order has one of its own.
-    Varied,
-    /// They cannot be, or are not to be.
-    Fixed,
-}
-
-impl HashSeeds {
-    /// The environment of the order of this number: with a hash seed of its own, if they are
-    /// varied.
-    pub(crate) fn environment(self, seed: u64, number: u64) -> Environment {
-        match self {
-            Self::Varied => hash_seed(seed, number),
-            Self::Fixed => Environment::Plain,
-        }
+/// The environment of the order of this number: with a hash seed of its own, if they are varied.
+pub(crate) fn environment(hash_seeds: HashSeeds, seed: u64, number: u64) -> Environment {
+    match hash_seeds {
+        HashSeeds::Varied => hash_seed(seed, number),
+        HashSeeds::Fixed => Environment::Plain,
     }
 }
 
@@ -544,6 +532,9 @@ impl Campaign {
 
     /// Step 4: a test whose second attempt failed where its first passed.
     async fn repeat_each(&mut self) -> Result<(), OutOfBudget> {
+        if !self.lab.suite().control().repeats {
+            return Ok(());
+        }
         let order = Order::original(self.lab.suite());
         let runs = self.run_whole(order, Environment::Plain, Repetition::Twice).await?;
         let attempts: Vec<(TestIndex, OutcomeKind)> =
@@ -616,7 +607,7 @@ impl Campaign {
             let suite = Rc::clone(self.lab.suite());
             let planned = Planned::new(&suite, self.settings.seed);
             let Settings { hash_seeds, seed, .. } = self.settings;
-            let environment = |number| hash_seeds.environment(seed, number);
+            let environment = |number| environment(hash_seeds, seed, number);
             let orders: Vec<(Order, Environment)> = batch
                 .iter()
                 .zip(self.n_seeds..)

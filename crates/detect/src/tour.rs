@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::try_join;
-use unflake_model::{Group, Order, OutcomeKind, Repetition, TestIndex};
+use unflake_model::{Group, Order, OrderControl, OutcomeKind, Repetition, TestIndex};
 
 use crate::explain::{Depth, confirm};
 use crate::oracle::{Answer, Oracle, Stop};
@@ -95,8 +95,9 @@ pub(crate) async fn search_by_tours(
     depth: Depth,
     roles: &mut Roles,
 ) -> Result<Toured, Stop> {
-    if oracle.lab().suite().keeps_classes() {
-        // The target stands between tests of all classes on a tour.
+    let control = oracle.lab().suite().control();
+    if control.orders == OrderControl::Classes || !control.repeats {
+        // The target stands between tests of all classes on a tour, and runs many times.
         return Ok(Toured::NotMade);
     }
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), &BTreeSet::new());

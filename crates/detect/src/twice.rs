@@ -21,7 +21,7 @@ pub(crate) fn passes_then_fails(first: OutcomeKind, second: OutcomeKind) -> bool
 
 /// Whether a test is non-idempotent: tries it once, and where it shows, often.
 pub async fn seek(lab: Lab, test: TestIndex) -> Result<Option<Finding>, OutOfBudget> {
-    if !is_so(&run(&lab, test).await?) {
+    if !lab.suite().control().repeats || !is_so(&run(&lab, test).await?) {
         return Ok(None);
     }
     Ok(confirm(lab, test).await)

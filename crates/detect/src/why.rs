@@ -24,15 +24,15 @@ use std::ops::Range;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use unflake_model::random::Random;
 use unflake_model::{
     Environment, Evidence, Factor, Factors, Finding, Group, Order, OutcomeKind, Repetition, Tally,
     TestIndex, Tried, Verdict,
 };
+use unflake_model::{HashSeeds, random::Random};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
-use crate::campaign::{Confirmed, HashSeeds, finding, hash_seed};
+use crate::campaign::{Confirmed, environment, finding, hash_seed};
 use crate::choices::{self, Contrast};
 use crate::explain::{Depth, explain, explain_order, explain_random};
 use crate::lab::{Lab, OutOfBudget};
@@ -270,7 +270,7 @@ impl Clearing {
 
     /// Runs it under one seed, alone and then behind others, which the same interpreter can do.
     async fn under_seed(&self, number: u64) -> Result<Under, OutOfBudget> {
-        let environment = self.plan.hash_seeds.environment(self.plan.seed, number);
+        let environment = environment(self.plan.hash_seeds, self.plan.seed, number);
         for order in self.orders(number) {
             let run = self.lab.run_with(order.clone(), environment, Repetition::Once).await?;
             match run.last() {

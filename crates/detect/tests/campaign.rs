@@ -11,10 +11,11 @@ mod truth;
 
 use common::{at, drive, unlimited};
 use truth::sorted;
-use unflake_detect::campaign::{Ended, HashSeeds, Report, Settings, campaign};
+use unflake_detect::campaign::{Ended, Report, Settings, campaign};
 use unflake_detect::explain::{Depth, explain};
 use unflake_model::{
-    Budget, Confidence, Factors, Finding, OutcomeKind, Spent, Suite, TestIndex, Verdict,
+    Budget, Confidence, Control, Factors, Finding, HashSeeds, OutcomeKind, Spent, Suite, TestIndex,
+    Verdict,
 };
 use unflake_sim::behaviour::{Chance, Ending};
 use unflake_sim::phenomenon::{Pollution, Together};
@@ -264,7 +265,7 @@ fn what_was_found_for_a_victim_makes_its_siblings_cheap() {
     let pollutions = vec![Pollution { polluters, cleaners: vec![at(30)] }];
     let phenomena =
         [Phenomenon::Victims { victims: victims.clone(), pollutions, ending: Ending::Fail }];
-    let suite = Suite::of_sizes(&[80]).unwrap().keeping_classes();
+    let suite = Suite::of_sizes(&[80]).unwrap().controlled(Control::CLASSES);
     let sim = SimSuite::planted(suite, &phenomena, Timing::USUAL, 1).unwrap();
     let (report, _) = run(&sim, 3, 2);
     let mut attempts = Vec::new();
@@ -335,7 +336,7 @@ fn hundreds_that_fail_together_are_one_cause_found_with_few_runs() {
         [Phenomenon::Victims { victims: victims.clone(), pollutions, ending: Ending::Fail }];
     for keeps_classes in [false, true] {
         let suite = Suite::of_sizes(&[20; 25]).unwrap();
-        let suite = if keeps_classes { suite.keeping_classes() } else { suite };
+        let suite = if keeps_classes { suite.controlled(Control::CLASSES) } else { suite };
         let sim = SimSuite::planted(suite, &phenomena, Timing::USUAL, 1).unwrap();
         let (report, spent) = run(&sim, 3, 2);
         for victim in &victims {

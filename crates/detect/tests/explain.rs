@@ -18,8 +18,8 @@ use truth::sorted;
 use unflake_detect::Inquiry;
 use unflake_detect::explain::{Depth, explain};
 use unflake_model::{
-    Attempt, Confidence, Dependencies, Evidence, Experiment, Finding, Group, Observation, Order,
-    Outcome, Phase, Suite, TestIndex, Verdict,
+    Attempt, Confidence, Control, Dependencies, Evidence, Experiment, Finding, Group, Observation,
+    Order, Outcome, Phase, Suite, TestIndex, Verdict,
 };
 use unflake_sim::behaviour::{Chance, Ending};
 use unflake_sim::phenomenon::{Pollution, Together};
@@ -347,7 +347,7 @@ fn class_by_class(suite: &Suite, experiment: &Experiment) -> Observation {
 
 #[test]
 fn classes_are_never_parted_where_the_runner_keeps_them_together() {
-    let suite = Rc::new(Suite::of_sizes(&[4, 4, 4, 1]).unwrap().keeping_classes());
+    let suite = Rc::new(Suite::of_sizes(&[4, 4, 4, 1]).unwrap().controlled(Control::CLASSES));
     for depth in [Depth::Roles, Depth::Exhaustive] {
         let inquiry =
             Inquiry::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(7), depth));

@@ -20,11 +20,11 @@ use truth::sorted;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::explain::{Depth, explain};
 use unflake_detect::{Inquiry, Lab, OutOfBudget, Urgency};
-use unflake_model::random::Random;
 use unflake_model::{
     Attempt, Budget, Dependencies, Experiment, Factors, Finding, Limit, Observation, Order,
     Outcome, RunId, Spent, Suite, Verdict,
 };
+use unflake_model::{HashSeeds, random::Random};
 use unflake_sim::scenario::{Case, Scenario, Setting};
 use unflake_sim::{Recipe, SimSuite, generate};
 use unflake_stats::rate::Rate;
@@ -233,7 +233,7 @@ fn settings() -> campaign::Settings {
         seed: 1,
         tries: 3,
         depth: Depth::Roles,
-        hash_seeds: campaign::HashSeeds::Varied,
+        hash_seeds: HashSeeds::Varied,
         perturbed_runs: 3,
         choices: Factors::OPEN_CHOICES,
         dirty: Vec::new(),

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use common::{at, drive, unlimited};
 use unflake_detect::Inquiry;
-use unflake_detect::campaign::{Ended, HashSeeds, Report, Settings, campaign};
+use unflake_detect::campaign::{Ended, Report, Settings, campaign};
 use unflake_detect::categorise::categorise;
 use unflake_detect::explain::{Depth, explain};
-use unflake_model::random::Random;
 use unflake_model::{
     Budget, Confidence, Environment, Experiment, Factors, Finding, Outcome, Suite, Verdict,
 };
+use unflake_model::{HashSeeds, random::Random};
 use unflake_sim::behaviour::{Behaviour, Chance, Condition, Ending, Rule, Variable, Write};
 use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::scenario::{Case, Setting};

@@ -64,7 +64,7 @@ fn scheduled_on(
         ..Candidate::default()
     };
     let candidates: Vec<Candidate> = tests.iter().map(candidate).collect();
-    Scheduled(Schedule::new(&candidates, Belief::new(&Rates::PYTHON), terms))
+    Scheduled(Schedule::new(&candidates, Belief::new(&Rates::PUBLISHED), terms))
 }
 
 fn all(tests: &[Rerunnable]) -> Rounds {
@@ -197,7 +197,7 @@ fn planted(seed: u64) -> SimSuite {
 fn run(sim: &SimSuite, width: usize, budget: Budget) -> (Report, Spent) {
     let missed = Some(0.05);
     let terms = Terms { overhead: Duration::from_millis(500), missed, ..Terms::FORKED };
-    let settings = Settings { seed: 1, terms, rates: Rates::PYTHON };
+    let settings = Settings { seed: 1, terms, rates: Rates::PUBLISHED };
     let suite = Rc::new(sim.suite().clone());
     let candidate =
         |test| Candidate { duration: sim.suite().duration(test), ..Candidate::default() };

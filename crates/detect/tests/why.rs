@@ -10,10 +10,11 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{at, drive, unlimited};
-use unflake_detect::campaign::HashSeeds;
 use unflake_detect::explain::Depth;
 use unflake_detect::why::{Known, Plan, why};
-use unflake_model::{Budget, Factor, Factors, Finding, Spent, Suite, TestIndex, Verdict};
+use unflake_model::{
+    Budget, Factor, Factors, Finding, HashSeeds, Spent, Suite, TestIndex, Verdict,
+};
 use unflake_sim::behaviour::{Chance, Ending};
 use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, generate};

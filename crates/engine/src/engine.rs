@@ -178,8 +178,7 @@ impl Engine {
 
     /// The suite, with the run times that its tests are expected to take.
     pub fn suite(&self, duration_of: impl FnMut(&TestId) -> Duration) -> Suite {
-        let suite = self.roster.suite(self.collected(), duration_of);
-        if self.launch.keeps_classes { suite.keeping_classes() } else { suite }
+        self.roster.suite(self.collected(), duration_of).controlled(self.launch.control)
     }
 
     /// Why each run has a fresh process, if it has.

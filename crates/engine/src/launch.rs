@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use unflake_model::{Environment, Experiment, Factors};
+use unflake_model::{Control, Environment, Experiment, Factors};
 use unflake_wire::Level;
 
 /// How long one that was asked to leave (`SIGTERM`) is given before it is made to (`SIGKILL`).
@@ -68,6 +68,21 @@ pub struct Limits {
     pub jobs: usize,
 }
 
+impl Limits {
+    /// One run at a time, each in a fresh process that is not isolated; every step may take this
+    /// long.
+    pub fn each_within(timeout: Duration) -> Self {
+        Self {
+            start: Start::Cold,
+            isolation: Vec::new(),
+            start_timeout: timeout,
+            test_timeout: timeout,
+            run_timeout: None,
+            jobs: 1,
+        }
+    }
+}
+
 /// How open choices are made on purpose ([`unflake_model::Environment::Perturbed`]).
 #[derive(Clone, Debug)]
 pub struct Choosing {
@@ -109,8 +124,8 @@ pub struct Launch {
     pub run_timeout: Option<Duration>,
     /// How many runs there may be at once; at least one.
     pub jobs: usize,
-    /// Whether the runner always runs the tests of a class together.
-    pub keeps_classes: bool,
+    /// What the runner lets us decide about a run.
+    pub control: Control,
     /// How circumstances are made otherwise; `None` if this agent cannot do so.
     pub perturbing: Option<Perturbing>,
     /// What the interpreter is given besides for a run that is traced; nothing if any will do.

@@ -9,8 +9,8 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use unflake_engine::{Engine, Event, Interrupt};
-use unflake_junit::{Limits, Plain, Prepared, Project, Surroundings};
+use unflake_engine::{Engine, Event, Interrupt, Limits};
+use unflake_junit::{Plain, Prepared, Project, Surroundings};
 use unflake_model::{Environment, Experiment, Observation, Order, Repetition, RunId};
 
 const LONG: Duration = Duration::from_mins(9);
@@ -46,8 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn look(project: &Project, prepared: &Prepared) -> Result<(), Box<dyn Error>> {
     let interrupt = Interrupt::default();
-    let limits = Limits { start_timeout: LONG, test_timeout: LONG, run_timeout: None, jobs: 1 };
-    let (engine, took) = timed(|| Engine::start(prepared.launch(limits), &interrupt));
+    let limits = Limits::each_within(LONG);
+    let (engine, took) = timed(|| Engine::start(prepared.launch(&limits), &interrupt));
     let mut engine = engine?;
     for error in &engine.collected().errors {
         println!("  cannot collect {}: {}", error.place, error.text.lines().next().unwrap_or(""));

@@ -8,8 +8,10 @@
 //!
 //! `docs/design/java.md` argues the decisions.
 
+mod adapter;
 mod agent;
 mod archive;
+mod doctor;
 mod flags;
 mod gradle;
 mod jars;
@@ -20,6 +22,7 @@ mod module;
 mod nondex;
 mod perturbed;
 mod plain;
+mod plain_runner;
 mod project;
 mod properties;
 mod recording;
@@ -30,15 +33,14 @@ mod suite;
 mod tool;
 mod tracing;
 
+pub use adapter::JUnit;
 pub use agent::AgentError;
 pub use gradle::Gradle;
 pub use jars::FetchError;
 pub use jdk::Jdk;
 pub use maven::Maven;
-pub use module::{Limits, Module, PrepareError, Prepared};
+pub use module::{Module, PrepareError, Prepared};
 pub use nondex::{NonDex, NonDexError};
 pub use plain::{Plain, PlainError};
 pub use project::{BuildTool, LeftOut, Project, ProjectError, Surroundings};
-pub use report::{address, ci_report};
-pub use site::Site;
 pub use tracing::{Tracing, TracingError};

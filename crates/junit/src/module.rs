@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
-use unflake_engine::{AgentFiles, Interrupt, Launch, Start, Transport};
+use unflake_engine::{AgentFiles, Interrupt, Launch, Limits, Start, Transport};
+use unflake_model::Control;
 
 use crate::agent::{MAIN, key};
 use crate::archive::Archive;
@@ -76,19 +77,6 @@ pub(crate) struct Plan {
     pub(crate) folders: Vec<String>,
     /// As it is to be searched, if Java is given another.
     pub(crate) class_path: Option<String>,
-}
-
-/// How much, and how long.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// How long starting may take.
-    pub start_timeout: Duration,
-    /// How long one attempt may take.
-    pub test_timeout: Duration,
-    /// How long a run may take.
-    pub run_timeout: Option<Duration>,
-    /// How many runs there may be at once.
-    pub jobs: usize,
 }
 
 /// Why the tests of a module are not known.
@@ -381,7 +369,7 @@ impl Prepared {
     }
 
     /// How the engine is to start the agent.
-    pub fn launch(&self, limits: Limits) -> Launch {
+    pub fn launch(&self, limits: &Limits) -> Launch {
         let words = match &self.archive {
             None => self.module.start(),
             Some(archive) => self.module.words(&archive.flags, &archive.class_path, &[MAIN]),
@@ -407,7 +395,7 @@ impl Prepared {
             test_timeout: limits.test_timeout,
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
-            keeps_classes: true,
+            control: Control::CLASSES,
             perturbing: None,
             trace_flags: Vec::new(),
         }

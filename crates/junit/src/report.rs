@@ -82,14 +82,14 @@ pub(crate) fn assign(ids: &[&str], cases: &[Case]) -> (Vec<Said>, bool, Vec<Stri
 }
 
 /// What a test is called in JUnit XML, as Surefire writes it.
-pub fn address(id: &str) -> Address {
+pub(crate) fn address(id: &str) -> Address {
     let (class, name) = id.split_once('#').unwrap_or(("", id));
     Address { class: class.to_owned(), name: name.to_owned() }
 }
 
 /// Files as Surefire or Gradle writes them, about tests with these ids, in the order in which the
 /// build tool runs them: files say nothing about the order of classes.
-pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
+pub(crate) fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
     let mut cases = Vec::new();
     for xml in xmls {
         cases.extend(parse(xml)?);

@@ -23,6 +23,7 @@
 //! a pytest node id is as opaque as a JUnit method.
 
 mod budget;
+mod control;
 mod experiment;
 mod factor;
 mod finding;
@@ -36,6 +37,7 @@ mod test;
 mod verdict;
 
 pub use budget::{Budget, Confidence, InvalidBudget, InvalidConfidence, Limit, Spent};
+pub use control::{Control, HashSeeds, OrderControl};
 pub use experiment::{Attempt, Environment, Experiment, Observation, Repetition, RunId};
 pub use factor::{Decides, Factor, Factors, UnknownFactor};
 pub use finding::{

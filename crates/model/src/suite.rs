@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{TestId, TestIndex};
+use crate::{Control, OrderControl, TestId, TestIndex};
 
 /// The place of a class in its suite, in order of first appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +33,7 @@ pub struct Suite {
     class_names: Vec<Box<str>>,
     classes: Vec<Vec<TestIndex>>,
     by_id: BTreeMap<TestId, TestIndex>,
-    keeps_classes: bool,
+    control: Control,
 }
 
 /// Why a list of tests is no suite.
@@ -89,7 +89,7 @@ impl SuiteBuilder {
             classes: vec![Vec::new(); self.class_names.len()],
             class_names: self.class_names,
             by_id: BTreeMap::new(),
-            keeps_classes: false,
+            control: Control::FULL,
         };
         for (position, (id, class, duration)) in self.tests.into_iter().enumerate() {
             let test = TestIndex::new(position);
@@ -121,22 +121,27 @@ impl Suite {
         builder.build()
     }
 
-    /// The same for a runner that always runs the tests of a class together.
+    /// The same for a runner that lets us decide this much.
     #[must_use]
-    pub fn keeping_classes(self) -> Self {
-        Self { keeps_classes: true, ..self }
+    pub fn controlled(self, control: Control) -> Self {
+        Self { control, ..self }
+    }
+
+    /// What the runner lets us decide.
+    pub fn control(&self) -> Control {
+        self.control
     }
 
     /// Whether an order that parts the tests of a class means nothing to the runner.
     pub fn keeps_classes(&self) -> bool {
-        self.keeps_classes
+        self.control.orders == OrderControl::Classes
     }
 
     /// These tests in an order that the runner knows, to be followed by the target: as they are;
     /// or, if it keeps classes together, class by class in the order of their first tests, with
     /// that of the target at the end.
     pub fn arranged(&self, tests: &[TestIndex], target: TestIndex) -> Vec<TestIndex> {
-        if !self.keeps_classes {
+        if !self.keeps_classes() {
             return tests.to_vec();
         }
         let mut rank: BTreeMap<ClassIndex, usize> = BTreeMap::new();
@@ -248,7 +253,7 @@ mod tests {
         let suite = Suite::of_sizes(&[2, 2, 2]).unwrap();
         let mixed = at(&[4, 0, 2, 5, 1]);
         assert_eq!(suite.arranged(&mixed, TestIndex::new(3)), mixed);
-        let suite = suite.keeping_classes();
+        let suite = suite.controlled(Control::CLASSES);
         assert_eq!(suite.arranged(&mixed, TestIndex::new(3)), at(&[4, 5, 0, 1, 2]));
         assert_eq!(suite.arranged(&at(&[0, 4]), TestIndex::new(1)), at(&[4, 0]));
     }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use unflake_adapter::folders_of_project;
 use unflake_engine::Interrupt;
 use unflake_engine::process::{CommandLine, Finished, run_to_end};
 
@@ -243,15 +244,6 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 fn python_of(folder: &Path) -> Option<PathBuf> {
     let program = folder.join("bin/python");
     is_file(&program).then_some(program)
-}
-
-/// This folder and those above it, up to the top of the repository; without one, this alone.
-pub fn folders_of_project(current_dir: &Path) -> impl Iterator<Item = &Path> {
-    let n_folders = match current_dir.ancestors().position(|above| above.join(".git").exists()) {
-        Some(n_above) => n_above + 1,
-        None => 1,
-    };
-    current_dir.ancestors().take(n_folders)
 }
 
 fn in_project(current_dir: &Path) -> Option<(PathBuf, PathBuf)> {

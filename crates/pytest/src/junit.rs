@@ -90,7 +90,7 @@ pub(crate) fn assign(ids: &[&str], cases: Vec<Case>) -> (Vec<Option<Reported>>, 
 
 /// What a test is called in JUnit XML, there as pytest writes it, and in a project of `unittest` as
 /// its readers expect it.
-pub fn address(id: &str) -> Address {
+pub(crate) fn address(id: &str) -> Address {
     let is_unittest = !id.contains("::");
     let dotted = unittest_address(id).filter(|_| is_unittest);
     let (class, name) = dotted.unwrap_or_else(|| junit_address(id));
@@ -98,7 +98,7 @@ pub fn address(id: &str) -> Address {
 }
 
 /// JUnit XML as pytest writes it, one file after the other, about tests with these ids.
-pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
+pub(crate) fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
     let numbered = || ids.iter().enumerate().rev();
     let mut places: BTreeMap<(String, String), usize> =
         numbered().filter_map(|(place, id)| Some((unittest_address(id)?, place))).collect();
@@ -119,11 +119,18 @@ pub fn ci_report(xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
                 let is_new = !report.order.contains(place);
                 report.order.extend(is_new.then_some(*place));
                 let is_told = report.failed.iter().any(|(told, _)| told == place);
-                report.failed.extend((is_failed && !is_told).then_some((*place, text)));
+                let is_news = is_failed && !is_told;
+                report.failed.extend(is_news.then(|| (*place, complaint(&text))));
             }
         }
     }
     Ok(report)
+}
+
+/// The line of a failure that says what went wrong: what pytest marks with an `E`, else the last.
+fn complaint(text: &str) -> String {
+    let mut marked = text.lines().filter_map(|line| line.strip_prefix("E "));
+    marked.next().or(text.lines().last()).unwrap_or_default().trim().to_owned()
 }
 
 fn merge(before: &mut Option<Reported>, after: Reported) {

@@ -10,12 +10,15 @@
 //! runner alone. So [`Plain`] adds no plugin of ours, and reads the results from the JUnit XML that
 //! pytest itself writes.
 
+mod adapter;
 mod agent_files;
+mod doctor;
 mod interpreter;
 mod junit;
 mod mend;
 mod node_id;
 mod plain;
+mod plain_runner;
 mod project;
 mod settled;
 mod shell;
@@ -23,13 +26,8 @@ mod shelter;
 mod symptom;
 mod unittest;
 
-pub use interpreter::{
-    Interpreter, InterpreterSource, NoInterpreter, Surroundings, folders_of_project,
-};
-pub use junit::{address, ci_report};
-pub use mend::{MendError, Proposal, Proposals, ProposedFile, Wrong, WrongState, propose};
+pub use adapter::Pytest;
+pub use interpreter::{Interpreter, InterpreterSource, NoInterpreter, Surroundings};
 pub use plain::{Invocation, Plain, PlainError};
-pub use project::{HASH_SEED, Project, Runner, hash_seed, own_env};
-pub use shell::quote;
-pub use shelter::{Changed, Shelters};
-pub use symptom::symptom;
+pub use project::{Project, Runner};
+pub use shelter::Shelters;

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use unflake_adapter::ChangedFile;
 use unflake_engine::process::{CommandLine, Finished, FinishedWhy};
 use unflake_engine::{Collected, Interrupt, PlainEnding, PlainRun, Said, private_folder};
 use unflake_model::Outcome;
@@ -35,7 +36,7 @@ use crate::junit::{self, Reported};
 use crate::node_id;
 use crate::project::{Project, Runner};
 use crate::shell;
-use crate::shelter::{Changed, NOT_COVERED, Task, run_to_end};
+use crate::shelter::{NOT_COVERED, Task, run_to_end};
 use crate::unittest;
 
 /// Above this, tests are named in a file: well below what any system allows.
@@ -104,7 +105,7 @@ pub struct Plain<'a> {
     /// How long it may take.
     pub time_max: Duration,
     /// Files that it sees otherwise than they are.
-    pub changed: &'a [Changed],
+    pub changed: &'a [ChangedFile],
 }
 
 /// Why there was no plain run.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use unflake_engine::{Launch, Limits, Perturbing, Transport};
 use unflake_model::random::Random;
-use unflake_model::{Factor, Factors};
+use unflake_model::{Control, Factor, Factors};
 
 use crate::interpreter::{Interpreter, NoInterpreter, Surroundings};
 use crate::settled::agent;
@@ -62,7 +62,7 @@ pub struct Project {
 }
 
 /// How strings are hashed is decided when an interpreter starts.
-pub const HASH_SEED: &str = "PYTHONHASHSEED";
+pub(crate) const HASH_SEED: &str = "PYTHONHASHSEED";
 
 /// Hash seeds are drawn below this: small numbers are typed more easily, and do as well.
 const HASH_SEEDS: usize = 10_000;
@@ -70,7 +70,7 @@ const HASH_SEEDS: usize = 10_000;
 const CAMPAIGN: u64 = 1;
 
 /// The variables that an interpreter must be started with for these factors.
-pub fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
+pub(crate) fn own_env(factors: Factors, seed: u64) -> Vec<(OsString, OsString)> {
     let draw = || draw(&mut Random::labelled(seed, &[Factor::HashSeed as u64]));
     let hashed = factors.contains(Factor::HashSeed);
     hashed.then(|| (HASH_SEED.into(), draw().to_string().into())).into_iter().collect()
@@ -83,7 +83,7 @@ fn draw(random: &mut Random) -> u64 {
 /// A hash seed for all runs of a campaign with this seed; none if the user has chosen one. Without,
 /// each interpreter has its own, and what follows from that looks like a difference between two
 /// ways of running.
-pub fn hash_seed(seed: u64) -> Option<u64> {
+pub(crate) fn hash_seed(seed: u64) -> Option<u64> {
     let is_chosen = std::env::var_os(HASH_SEED).is_some_and(|chosen| chosen != "random");
     (!is_chosen).then(|| draw_for_campaign(seed))
 }
@@ -140,7 +140,7 @@ impl Project {
             test_timeout: limits.test_timeout,
             run_timeout: limits.run_timeout,
             jobs: limits.jobs,
-            keeps_classes: false,
+            control: Control::FULL,
             perturbing: Some(Perturbing::Factors(own_env)),
             trace_flags: Vec::new(),
         }

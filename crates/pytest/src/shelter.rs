@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use unflake_adapter::ChangedFile;
 use unflake_engine::process::{CommandLine, Finished, Waiting};
 use unflake_engine::{Interrupt, PrivateFolder, private_folder};
 
@@ -33,22 +34,13 @@ const READY: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(1
 /// small suite. One at least of three tries starts with the very command that is shown.
 const HELD_MAX: u32 = 2;
 
-/// A file as it is to be seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
-    /// Its path.
-    pub path: PathBuf,
-    /// What is seen in it.
-    pub contents: Vec<u8>,
-}
-
 /// What is to be run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task<'a> {
     /// Where the work tree is.
     pub(crate) rootdir: &'a str,
     /// Files to be seen otherwise in it.
-    pub(crate) changed: &'a [Changed],
+    pub(crate) changed: &'a [ChangedFile],
     /// The command.
     pub(crate) command: &'a CommandLine,
     /// Whether it may take its arguments from a file.
@@ -176,7 +168,7 @@ fn write_words(path: PathBuf, words: &[OsString]) -> io::Result<PathBuf> {
 
 /// Writes down which files are to be seen how: the path of each and where its contents are, with
 /// zero bytes between. Nothing is written for no files.
-fn list_changed(folder: &Path, changed: &[Changed]) -> io::Result<OsString> {
+fn list_changed(folder: &Path, changed: &[ChangedFile]) -> io::Result<OsString> {
     if changed.is_empty() {
         return Ok("-".into());
     }

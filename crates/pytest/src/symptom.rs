@@ -19,7 +19,7 @@ const FILE: [&str; 5] = [
 ];
 
 /// What a failure is about, from its message.
-pub fn symptom(message: &str) -> Symptom {
+pub(crate) fn symptom(message: &str) -> Symptom {
     let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
     if has(&ADDRESS) {
         Symptom::Address

@@ -8,11 +8,11 @@
 use std::rc::Rc;
 
 use unflake_detect::Inquiry;
-use unflake_detect::campaign::{HashSeeds, Settings, campaign};
+use unflake_detect::campaign::{Settings, campaign};
 use unflake_detect::explain::Depth;
 use unflake_detect::why::{Known, Plan, why};
-use unflake_model::random::Random;
 use unflake_model::{Budget, Confidence, Factors, Suite, Tally, TestIndex, Verdict};
+use unflake_model::{HashSeeds, random::Random};
 use unflake_sim::behaviour::{Chance, Ending};
 use unflake_sim::{Phenomenon, SimSuite, Timing, answer_all};
 use unflake_stats::rate::{Rate, interval};

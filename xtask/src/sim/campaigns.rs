@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use unflake_detect::campaign::{HashSeeds, Report, Settings, campaign};
+use unflake_detect::campaign::{Report, Settings, campaign};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
 use unflake_detect::{Inquiry, Lab};
-use unflake_model::random::Random;
 use unflake_model::{
     Budget, CleanersOf, Confidence, Dependencies, Factors, Group, Spent, TestIndex, Verdict,
 };
+use unflake_model::{HashSeeds, random::Random};
 use unflake_sim::{Recipe, SimSuite, answer_all, generate};
 use unflake_stats::rate::Rate;
 

@@ -6,19 +6,18 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use serde::Serialize;
-use unflake_app::doctor::{Check, examine};
-use unflake_app::java_doctor;
+use unflake_adapter::Check;
 use unflake_engine::Interrupt;
 use unflake_report::visible;
 
 use crate::config::{self, Config};
 use crate::exit::{self, Failure};
-use crate::java;
+use crate::opened::Typed;
+use crate::own_args::OwnArgs;
 use crate::printer::json;
-use crate::running::{here, levels, limits, n_processors, project, stop_on_ctrl_c};
+use crate::running::{here, levels, limits, n_processors, stop_on_ctrl_c};
 use crate::store_args::StoreArgs;
 use crate::study_args::IsolationArg;
-use crate::subject::Typed;
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -32,9 +31,8 @@ pub(crate) struct DoctorArgs {
     /// Files, folders or tests, as the runner takes them [default: all]
     pub paths: Vec<OsString>,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub own: OwnArgs,
 
     /// Keep runs apart: files, processes, network
     #[arg(long, value_name = "LEVEL", default_value = "all")]
@@ -66,39 +64,20 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
     let mut checks = vec![settings()?];
     let interrupt = Interrupt::default().lasting();
     stop_on_ctrl_c(&interrupt);
-    // Else what was not looked at any more would be said to be missing.
-    let stopped = || Failure::Stopped("stopped before everything was looked at".to_owned());
-    let folder = here()?;
-    if java::is_meant(&folder, args.python.as_deref()) {
-        let around = java::surroundings(folder, args.options.clone())?;
-        let examination = java_doctor::examine(&around, &interrupt);
-        if interrupt.is_raised() {
-            return Err(stopped());
-        }
-        checks.extend(examination.checks);
-        checks.extend(surroundings(&args.place));
-        return Ok((checks, examination.suite.is_some()));
+    let (own, paths, options) = (&args.own.0, &*args.paths, &*args.options);
+    let typed = Typed { runner: None, own, paths, options, seed: None };
+    let adapter = typed.adapter()?;
+    let possible = adapter.abilities().isolation;
+    let levels = levels(args.isolation).into_iter().filter(|level| possible.contains(level));
+    let limits = limits(levels.collect(), TEST_TIMEOUT, 1);
+    let examination = adapter.examine(&typed.opening(here()?, &interrupt), &limits);
+    if interrupt.is_raised() {
+        // Whatever was no longer looked at must not be reported as missing.
+        return Err(Failure::Stopped("stopped before everything was looked at".to_owned()));
     }
-    let typed = Typed { python: args.python.as_ref(), paths: &args.paths, options: &args.options };
-    let project = project(folder, typed);
-    let can_run = match project {
-        Ok(project) => {
-            let limits = limits(levels(args.isolation), TEST_TIMEOUT, 1);
-            let examination = examine(&project, &limits, &interrupt);
-            if interrupt.is_raised() {
-                return Err(stopped());
-            }
-            checks.extend(examination.checks);
-            examination.suite.is_some()
-        }
-        Err(failure) => {
-            let hint = failure.hint().unwrap_or_default().to_owned();
-            checks.push(Check::missing("interpreter", failure.to_string(), hint));
-            false
-        }
-    };
+    checks.extend(examination.checks);
     checks.extend(surroundings(&args.place));
-    Ok((checks, can_run))
+    Ok((checks, examination.suite.is_some()))
 }
 
 /// What does not depend on the language.

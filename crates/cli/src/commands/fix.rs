@@ -6,40 +6,32 @@
 use std::io::{self, Write as _};
 
 use serde::Serialize;
-use unflake_app::causes::with_causes;
+use unflake_adapter::with_causes;
 use unflake_app::fix::{Fix, FixError, FixRequest, Patch, Rejected, apply, fix};
 use unflake_model::{TestId, Verdict};
 use unflake_report::{Detail, Ink, Layout, Page, plural, quote, visible};
 
 use crate::commands::study::{Task, goal};
 use crate::exit::{self, Failure};
-use crate::java;
 use crate::printer::json;
 use crate::progress::Line;
 use crate::running::not_run;
 use crate::screen::Screen;
 use crate::study_args::FixArgs;
-use crate::subject::Subject;
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
 
 /// Looks for a change, and prints or makes it.
 pub(crate) fn run(args: &FixArgs, screen: Screen) -> Result<u8, Failure> {
-    java::refuse(
-        "`fix` changes tests",
-        "`unflake why` says on what the test depends",
-        args.look.project.python.as_deref(),
-    )?;
+    let hint = "`unflake why` says on what the test depends";
+    args.look.typed(&[]).require(|it| it.mends, "`fix` changes test files", hint)?;
     let task = Task::about(&args.look, &args.test)?;
-    let Subject::Python(project) = &task.subject else {
-        let message = "changes of test files can be thought of for pytest only so far";
-        return Err(Failure::input(message, "`unflake why` says on what the test depends"));
-    };
+    let part = task.part()?;
     let goal = goal(&task.request);
     let request = FixRequest { study: &task.request, all: args.all };
     let mut line = Line::new(goal, screen);
-    let fixed = fix(request, project, &task.limits, &task.interrupt, &mut line);
+    let fixed = fix(request, part, &task.limits, &task.interrupt, &mut line);
     drop(line);
     let fixed = fixed.map_err(|error| match error {
         FixError::Study(error) => not_run(&error),

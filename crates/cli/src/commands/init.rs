@@ -1,21 +1,20 @@
 //! `unflake init`.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use unflake_app::doctor::{Found, examine};
+use unflake_adapter::{Examination, Preset};
 use unflake_engine::Interrupt;
-use unflake_pytest::{InterpreterSource, Project};
 use unflake_report::plural;
 
-use crate::config::{NAME, SETTINGS, Setting};
+use crate::config::{NAME, Setting, settings};
 use crate::exit::Failure;
-use crate::running::{here, limits, n_processors, project, stop_on_ctrl_c};
-use crate::subject::Typed;
+use crate::opened::Typed;
+use crate::own_args::OwnArgs;
+use crate::running::{here, limits, n_processors, stop_on_ctrl_c};
 
 /// Comments are wrapped at this width.
 const WIDTH: usize = 80;
@@ -30,9 +29,8 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// The Python of the project [default: from `VIRTUAL_ENV`, `.venv`, `venv`, else `python3`]
-    #[arg(long, value_name = "PROGRAM")]
-    pub python: Option<OsString>,
+    #[command(flatten)]
+    pub own: OwnArgs,
 }
 
 /// Writes a commented file of settings into the folder we stand in.
@@ -44,19 +42,19 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::default().lasting();
     stop_on_ctrl_c(&interrupt);
-    let project = project(folder, Typed { python: args.python.as_ref(), ..Typed::default() }).ok();
-    let found = project.as_ref().and_then(|project| {
-        examine(project, &limits(Vec::new(), TEST_TIMEOUT, 1), &interrupt).suite
-    });
+    let own = &args.own.0;
+    let typed = Typed { runner: None, own, paths: &[], options: &[], seed: None };
+    let limits = limits(Vec::new(), TEST_TIMEOUT, 1);
+    let examination = typed.adapter()?.examine(&typed.opening(folder, &interrupt), &limits);
     if interrupt.is_raised() {
         // Whoever stops it does not want the file that it would have written.
         return Err(Failure::Stopped(format!("stopped before {NAME} was written")));
     }
-    let surroundings = Around { project: project.as_ref(), found: found.as_ref() };
+    let surroundings = Around(&examination);
     write(&file, &surroundings.text(), args.force)?;
     let mut out = io::stdout().lock();
     writeln!(out, "wrote {NAME}: {}", surroundings.summary())?;
-    if found.is_none() {
+    if examination.suite.is_none() {
         writeln!(out, "`unflake doctor` says what is missing")?;
     }
     Ok(())
@@ -82,14 +80,11 @@ fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
 }
 
 /// What is known when a file is written.
-struct Around<'a> {
-    project: Option<&'a Project>,
-    found: Option<&'a Found>,
-}
+struct Around<'a>(&'a Examination);
 
 impl Around<'_> {
     fn summary(&self) -> String {
-        let Some(found) = self.found else { return "no tests were found".to_owned() };
+        let Some(found) = &self.0.suite else { return "no tests were found".to_owned() };
         let n_tests = plural(found.n_tests() as u64, "test", "tests");
         let places: Vec<&str> = found.places.keys().map(String::as_str).collect();
         format!("{} runs {n_tests} in {}", found.runner, places.join(", "))
@@ -104,7 +99,7 @@ impl Around<'_> {
         );
         let mut text = comment(&head);
         let mut command = None;
-        for setting in &SETTINGS {
+        for setting in settings() {
             let value = self.value(setting);
             let sign = if self.is_settled(setting) { "" } else { "# " };
             if setting.command != command {
@@ -120,24 +115,25 @@ impl Around<'_> {
 
     /// Whether the user has said it already.
     fn is_settled(&self, setting: &Setting) -> bool {
-        let source = self.project.map(|project| &project.interpreter.source);
-        setting.key == "python" && source == Some(&InterpreterSource::Named)
+        self.preset(setting).is_some_and(|preset| preset.is_chosen)
+    }
+
+    fn preset(&self, setting: &Setting) -> Option<&Preset> {
+        self.0.presets.iter().find(|preset| preset.name == setting.key)
     }
 
     /// What is taken without a setting, or what it might be.
     fn value(&self, setting: &Setting) -> String {
         let quoted = |text: &str| format!("{text:?}");
-        match (setting.key, self.project, self.found) {
-            ("python", Some(project), _) => {
-                let program = Path::new(&project.interpreter.program);
-                let program = program.strip_prefix(&project.current_dir).unwrap_or(program);
-                quoted(&program.to_string_lossy())
-            }
-            ("paths", _, Some(found)) => {
+        if let Some(preset) = self.preset(setting) {
+            return preset.value.clone();
+        }
+        match (setting.key, &self.0.suite) {
+            ("paths", Some(found)) => {
                 let places: Vec<String> = found.places.keys().map(|place| quoted(place)).collect();
                 format!("[{}]", places.join(", "))
             }
-            ("jobs", ..) => n_processors().to_string(),
+            ("jobs", _) => n_processors().to_string(),
             _ => setting.default.to_owned(),
         }
     }
@@ -164,7 +160,7 @@ mod tests {
 
     #[test]
     fn without_anything_found_the_file_is_the_settings_and_nothing_else() {
-        let text = Around { project: None, found: None }.text();
+        let text = Around(&Examination::default()).text();
         let with_jobs = text.replace(&format!("# jobs = {}", n_processors()), "# jobs = 2");
         insta::assert_snapshot!("unflake_toml", with_jobs);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));

@@ -10,10 +10,10 @@ use unflake_engine::Interrupt;
 use unflake_report::dirt::{Inspection, Shown, json, markdown, text};
 
 use crate::exit::{self, Failure};
-use crate::java;
+use crate::opened::{Manner, Opened, Parts, Tracing, look_into};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
-use crate::running::{here, levels, limits, not_run, project, stop_on_ctrl_c};
+use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::command_line;
 use crate::study_args::IsolationArg;
@@ -85,38 +85,39 @@ pub(crate) fn run(args: &LintArgs, screen: Screen) -> Result<u8, Failure> {
             "say `unflake lint --dynamic`, which runs them once and watches what they leave behind",
         ));
     }
-    java::refuse(
-        "`lint` watches tests",
-        "`unflake detect` finds the tests that stumble over what others leave behind",
-        args.project.python.as_deref(),
-    )?;
+    let hint = "`unflake detect` finds the tests that stumble over what others leave behind";
+    let typed = args.project.typed(&args.paths);
+    typed.require(|it| it.watches, "`lint` watches what tests leave behind", hint)?;
     let request = LintRequest {
         allow: AllowList::new(&args.allow),
         scope: if args.third_party { Scope::ThirdParty } else { Scope::Project },
         is_whole_suite: args.paths.is_empty() && args.project.options.is_empty(),
         command: command_line(),
     };
-    let project = project(here()?, args.project.typed(&args.paths))?;
-    let limits = limits(levels(args.isolation), args.project.timeout, 1);
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
-    let goal = Goal::default();
-    let linted = lint(&request, &project, &limits, &interrupt, &mut Line::new(goal, screen));
-    let inspection = linted.map_err(|error| not_run(&error))?;
-    show(&inspection, args, screen)?;
-    Ok(code(&inspection))
+    let opened = Opened::find(typed, &interrupt)?;
+    let limits = limits(opened.levels(args.isolation), args.project.timeout, 1);
+    let manner = Manner { is_long: false, tracing: Tracing::No, interrupt: &interrupt };
+    let found = look_into(&opened.parts(), &manner, |part| {
+        let mut line = Line::new(Goal::default(), screen);
+        lint(&request, part, &limits, &interrupt, &mut line).map_err(|error| not_run(&error))
+    })?;
+    show(&found, args, screen)?;
+    Ok(found.code(code))
 }
 
-fn show(inspection: &Inspection, args: &LintArgs, screen: Screen) -> Result<(), Failure> {
+fn show(found: &Parts<Inspection>, args: &LintArgs, screen: Screen) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let layout = screen.layout();
     let shown = if args.all { Shown::All } else { Shown::Dirt };
-    let report = match if args.json { LintFormat::Json } else { args.format } {
+    let format = if args.json { LintFormat::Json } else { args.format };
+    let report = found.joined(format == LintFormat::Json, |inspection| match format {
         LintFormat::Text => text::render(inspection, shown, layout),
         LintFormat::Table => text::table(inspection, shown),
         LintFormat::Json => json::render(inspection, shown),
         LintFormat::Markdown => markdown::render(inspection, shown),
-    };
+    });
     out.write_all(report.as_bytes())?;
     out.flush()?;
     Ok(())

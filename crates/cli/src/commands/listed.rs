@@ -4,15 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use unflake_app::study::Question;
-use unflake_junit::Prepared;
 use unflake_model::TestId;
 use unflake_report::idflakies;
 
 use super::study::{Shape, Task, run, typed_rate};
 use crate::exit::{self, Failure};
+use crate::opened::Opened;
 use crate::screen::Screen;
 use crate::study_args::WhyArgs;
-use crate::subject::Subject;
 
 /// How such a list is known.
 const ENDING: &str = ".json";
@@ -43,7 +42,7 @@ pub(crate) fn why(args: &WhyArgs, file: &Path, screen: Screen) -> Result<u8, Fai
             exit::note(&format!("note: stopped; {n_left} of the list not looked into\n"));
             return Ok(exit::worse(code, exit::UNDECIDED));
         }
-        let Some(id) = spelled_so(&task.subject, name) else {
+        let Some(id) = spelled_so(&task.opened, name) else {
             exit::note(&format!("note: test `{name}` of the list was not collected\n"));
             continue;
         };
@@ -53,9 +52,10 @@ pub(crate) fn why(args: &WhyArgs, file: &Path, screen: Screen) -> Result<u8, Fai
     Ok(code)
 }
 
-/// The test that iDFlakies calls so. What is no test of a Java project is taken as it is.
-fn spelled_so(subject: &Subject, name: &str) -> Option<TestId> {
-    let Subject::Java(built) = subject else { return name.parse().ok() };
-    let mut ids = built.modules.iter().flat_map(Prepared::ids);
-    ids.find(|id| idflakies::spelled(id) == name)?.parse().ok()
+/// The test that iDFlakies calls so; where tests are known only to an agent, the name as it is.
+fn spelled_so(opened: &Opened, name: &str) -> Option<TestId> {
+    let parts = opened.parts();
+    let ids: Option<Vec<Vec<&str>>> = parts.iter().map(|part| part.ids()).collect();
+    let Some(ids) = ids else { return name.parse().ok() };
+    ids.iter().flatten().find(|id| idflakies::spelled(id) == name)?.parse().ok()
 }

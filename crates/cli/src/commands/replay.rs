@@ -4,24 +4,22 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde::Serialize;
-use unflake_app::adapter::Adapter;
+use unflake_adapter::Part;
 use unflake_app::history::{History, PastRun, RunName};
-use unflake_app::java::JavaModule;
-use unflake_app::replay::{By, Replay, ReplayError, ReplayRequest, replay};
+use unflake_app::registry::adapter_of;
+use unflake_app::replay::{By, PastCall, Replay, ReplayError, ReplayRequest, replay};
 use unflake_engine::Interrupt;
-use unflake_junit::Prepared;
 use unflake_model::Repetition;
 use unflake_report::{Detail, Ink, Layout, Page, is_script, plural, visible};
 
 use crate::commands::history;
 use crate::exit::{self, Failure};
-use crate::java::{self, Built};
+use crate::opened::{Opened, Typed};
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::ReplayArgs;
-use crate::running::{here, limits, not_run, project, stop_on_ctrl_c};
+use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
-use crate::subject::Typed;
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -64,42 +62,31 @@ fn again(past: &PastRun, args: &ReplayArgs, screen: Screen) -> Result<Replay, Fa
         message: format!("the record of run {} does not say how it was called", past.name),
         hint: None,
     })?;
-    let limits = limits(call.levels.clone(), call.test_timeout, 1);
+    let PastCall { call, levels, test_timeout } = call;
+    let limits = limits(levels, test_timeout, 1);
     let by = if args.plain { By::PlainRunner } else { By::Agent };
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
+    let own = &args.own.0;
+    let typed = Typed { runner: None, own, paths: &[], options: &[], seed: None };
+    let adapter = adapter_of(&past.campaign.runner).map_or_else(|| typed.adapter(), Ok)?;
+    let opened = Opened::again(adapter, &call, typed, &interrupt)?;
+    let part = part_of(past, &call.folder, &opened)?;
+    let pinned = past.pinned(part);
     let request = ReplayRequest { run: past, by, tries: args.times };
-    let go = |project: &dyn Adapter| {
-        let mut line = Line::new(Goal::default(), screen);
-        let replayed = replay(request, project, &limits, &interrupt, &mut line);
-        replayed.map_err(failure)
-    };
-    let folder = here()?;
-    if java::is_meant(&folder, args.python.as_deref()) {
-        let Built { project, modules, nondex } = java::build(folder, Vec::new(), &interrupt)?;
-        let prepared = module_of(past, &call.folder, &modules)?;
-        let nondex = nondex.as_ref();
-        return go(&JavaModule { project: &project, prepared, nondex, tracing: None });
-    }
-    let python = args.python.clone().or(Some(call.program));
-    let typed = Typed { python: python.as_ref(), paths: &call.paths, options: &call.options };
-    let mut project = project(call.folder, typed)?;
-    project.hash_seed = call.hash_seed;
-    go(&past.project(project))
+    let mut line = Line::new(Goal::default(), screen);
+    let part = pinned.as_deref().unwrap_or(part);
+    replay(request, part, &limits, &interrupt, &mut line).map_err(failure)
 }
 
-/// The module that a run was made in.
-fn module_of<'m>(
-    past: &PastRun,
-    folder: &Path,
-    modules: &'m [Prepared],
-) -> Result<&'m Prepared, Failure> {
+/// The part that a run was made in.
+fn part_of<'o>(past: &PastRun, folder: &Path, opened: &'o Opened) -> Result<&'o dyn Part, Failure> {
     let first = past.experiment.order.tests().first().map(|test| past.suite.id(*test).as_str());
-    let has_it = |module: &&Prepared| {
-        module.module.folder == folder
-            && first.is_none_or(|first| module.ids().any(|id| id == first))
+    let has_it = |part: &&dyn Part| {
+        let has_first = |ids: Vec<&str>| first.is_none_or(|first| ids.contains(&first));
+        part.call().folder == folder && part.ids().is_none_or(has_first)
     };
-    modules.iter().find(has_it).ok_or_else(|| Failure::NotRun {
+    opened.parts().into_iter().find(has_it).ok_or_else(|| Failure::NotRun {
         message: format!("the tests of run {} in `{}` are not there", past.name, folder.display()),
         hint: Some("call it where the campaign was called".to_owned()),
     })

@@ -13,13 +13,13 @@ use unflake_report::rerun_study::{StudyView, json, markdown, text};
 
 use crate::commands::study::{budget, confidence};
 use crate::exit::{self, Failure};
+use crate::opened::{Manner, Opened, Parts, Tracing, look_into, share_of};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::KeepArgs;
 use crate::study_args::{IsolationArg, time_limit};
-use crate::subject::{Manner, Parts, Subject, look_into, share_of};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -133,8 +133,8 @@ fn studies(
     screen: Screen,
 ) -> Result<Parts<RerunStudy>, Failure> {
     let typed = args.project.typed(&args.paths);
-    let subject = Subject::find(typed, interrupt)?;
-    let time = share_of(args.time, subject.parts().len());
+    let opened = Opened::find(typed, interrupt)?;
+    let time = share_of(args.time, opened.parts().len());
     let confidence = confidence(args.confidence)?;
     let request = RerunRequest {
         settings: Settings {
@@ -147,9 +147,9 @@ fn studies(
         wall_max: time.map(|time| time + time / 10),
         keep: args.keep.keep()?,
     };
-    let limits = limits(subject.levels(args.isolation), args.project.timeout, jobs);
-    let manner = Manner { is_long: true, tracing: None, interrupt };
-    look_into(&subject.parts(), &manner, |part| {
+    let limits = limits(opened.levels(args.isolation), args.project.timeout, jobs);
+    let manner = Manner { is_long: true, tracing: Tracing::No, interrupt };
+    look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() }, screen);
         let study = study_reruns(&request, part, &limits, interrupt, &mut line);
         study.map_err(|error| not_run(&error))

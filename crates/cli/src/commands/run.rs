@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 
 use serde::Serialize;
-use unflake_app::address::address;
 use unflake_app::begin::Unfinished;
+use unflake_app::registry::{adapter_of, address};
 use unflake_app::single::{Failing, Known, Sequence, Single, SingleRequest, single};
 use unflake_engine::Interrupt;
 use unflake_model::{Confidence, RunId, Spent, TestId, Verdict};
@@ -15,13 +15,13 @@ use unflake_report::{
 use unflake_stats::rate::interval;
 
 use crate::exit::{self, Failure};
+use crate::opened::{Manner, Opened, Parts, Tracing, look_into};
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::{OrderArg, RunArgs, RunFormat};
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::command_line;
-use crate::subject::{Manner, Parts, Subject, look_into};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -42,10 +42,10 @@ pub(crate) fn run(args: &RunArgs, screen: Screen) -> Result<u8, Failure> {
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let typed = args.project.typed(&args.paths);
-    let subject = Subject::find(typed, &interrupt)?;
-    let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
-    let manner = Manner { is_long: false, tracing: None, interrupt: &interrupt };
-    let ran = look_into(&subject.parts(), &manner, |part| {
+    let opened = Opened::find(typed, &interrupt)?;
+    let limits = limits(opened.levels(args.isolation), args.project.timeout, 1);
+    let manner = Manner { is_long: false, tracing: Tracing::No, interrupt: &interrupt };
+    let ran = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
         let ran = single(&request, part, &limits, &interrupt, &mut line);
         ran.map_err(|error| not_run(&error))
@@ -151,10 +151,12 @@ fn tell(page: &mut Page, failing: &Failing, runner: &str) {
 
 /// The command that goes on from what is known.
 fn next(verdict: Option<Verdict>, runner: &str) -> &'static str {
-    let is_pytest = runner == "pytest";
+    let adapter = adapter_of(runner);
+    let mends = adapter.is_some_and(|it| it.mends(runner));
+    let shakes = adapter.is_some_and(|it| !it.abilities().factors.is_empty());
     match verdict {
-        Some(Verdict::OdVictim | Verdict::OdBrittle) if is_pytest => "fix",
-        Some(verdict) if verdict.is_non_deterministic() && is_pytest => "shake",
+        Some(Verdict::OdVictim | Verdict::OdBrittle) if mends => "fix",
+        Some(verdict) if verdict.is_non_deterministic() && shakes => "shake",
         _ => "why",
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use unflake_adapter::Abilities;
 use unflake_app::shake::{ShakeRequest, shake};
 use unflake_app::study::Question;
 use unflake_model::{Factor, Factors};
@@ -11,12 +12,10 @@ use unflake_stats::rate::Rate;
 
 use crate::commands::study::{Task, goal};
 use crate::exit::{self, Failure};
-use crate::java;
 use crate::progress::Line;
 use crate::running::not_run;
 use crate::screen::Screen;
 use crate::study_args::LookArgs;
-use crate::subject::Subject;
 
 const FACTORS_HELP: &str = "\
 Factors:
@@ -80,16 +79,10 @@ pub(crate) fn run(args: &ShakeArgs, screen: Screen) -> Result<u8, Failure> {
         Failure::input(format!("--rate: `{}` is no share of all seeds", args.rate), "try 0.1")
     })?;
     let factors = factors(&args.factors)?;
-    java::refuse(
-        "`shake` changes the circumstances",
-        "`unflake why` says on which tests it depends",
-        args.look.project.python.as_deref(),
-    )?;
+    let hint = "`unflake why` says on which tests it depends";
+    let is_able = |it: &Abilities| !it.factors.is_empty();
+    args.look.typed(&[]).require(is_able, "`shake` changes circumstances", hint)?;
     let mut task = Task::about(&args.look, &args.test)?;
-    let Subject::Python(project) = &task.subject else {
-        let message = "circumstances can be changed for pytest and unittest only so far";
-        return Err(Failure::input(message, "`unflake why` says on which tests it depends"));
-    };
     let Question::Test(test) = task.request.question.clone() else {
         return Err(Failure::input("no test was named", "give a test as your runner spells it"));
     };
@@ -107,7 +100,7 @@ pub(crate) fn run(args: &ShakeArgs, screen: Screen) -> Result<u8, Failure> {
     };
     let goal = goal(&task.request);
     let mut line = Line::new(goal, screen);
-    let shaken = shake(&request, project, &task.limits, &task.interrupt, &mut line);
+    let shaken = shake(&request, task.part()?, &task.limits, &task.interrupt, &mut line);
     drop(line);
     let shaking = shaken.map_err(|error| not_run(&error))?;
     let mut out = io::stdout().lock();

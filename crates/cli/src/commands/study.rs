@@ -4,31 +4,28 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use unflake_app::address::address;
+use unflake_adapter::Part;
+use unflake_app::registry::address;
 use unflake_app::study::{Question, Request, study};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
-use unflake_junit::{Prepared, Tracing};
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_pytest::{Project, Runner, hash_seed};
 use unflake_report::{Layout, Study, View, idflakies, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
 use super::listed;
 use crate::exit::{self, Failure};
-use crate::java;
+use crate::opened::{Manner, Opened, Parts, Tracing, look_into, share_of};
 use crate::progress::{Goal, Line};
-use crate::running::{here, limits, n_processors, not_run, project, stop_on_ctrl_c};
+use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::command_line;
 use crate::study_args::{
-    DepthArg, DetectArgs, LookArgs, RunnerArg, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
-    flake_rate,
+    DepthArg, DetectArgs, LookArgs, StrategyArg, StudyArgs, StudyFormat, WhyArgs, flake_rate,
 };
-use crate::subject::{Manner, Part, Parts, Subject, look_into, share_of};
 
 /// The flake rate that is looked for where nothing else is said.
 const FLAKE_RATE: f64 = 0.05;
@@ -76,9 +73,10 @@ pub(crate) fn run(
     screen: Screen,
 ) -> Result<u8, Failure> {
     let format = if args.json { StudyFormat::Json } else { args.format };
-    let parts = in_question(&task.request.question, &task.subject)?;
-    let tracing = tracing(task);
-    let (tracing, interrupt) = (tracing.as_ref(), &task.interrupt);
+    let parts = in_question(&task.request.question, &task.opened)?;
+    let is_traced = matches!(task.request.question, Question::Reruns(_));
+    let tracing = if is_traced { Tracing::IfPossible } else { Tracing::No };
+    let interrupt = &task.interrupt;
     let found = look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
         let mut line = Line::new(goal(&task.request), screen);
         let studied = study(&task.request, part, &task.limits, interrupt, &mut line);
@@ -88,30 +86,20 @@ pub(crate) fn run(
     Ok(found.code(code))
 }
 
-/// Who tells which functions tests call, where that matters; reruns do without, if need be.
-fn tracing(task: &Task) -> Option<Tracing> {
-    let (Subject::Java(built), Question::Reruns(_)) = (&task.subject, &task.request.question)
-    else {
-        return None;
-    };
-    let found = java::tracing(&built.project, &task.interrupt);
-    found.inspect_err(|error| exit::note(&format!("note: {error}\n"))).ok()
-}
-
 /// The parts that a question is about.
-fn in_question<'s>(question: &Question, subject: &'s Subject) -> Result<Vec<Part<'s>>, Failure> {
-    let (Question::Test(id), Subject::Java(built)) = (question, subject) else {
-        return Ok(subject.parts());
-    };
-    let modules = &built.modules;
-    let has_it = |module: &&Prepared| module.ids().any(|known| known == id.as_str());
-    if let Some(module) = modules.iter().find(has_it) {
-        return Ok(vec![Part::Module(built, module)]);
+fn in_question<'s>(question: &Question, opened: &'s Opened) -> Result<Vec<&'s dyn Part>, Failure> {
+    let parts = opened.parts();
+    let Question::Test(id) = question else { return Ok(parts) };
+    let ids: Option<Vec<Vec<&str>>> = parts.iter().map(|part| part.ids()).collect();
+    // Where tests are known only to an agent, it is asked.
+    let Some(ids) = ids else { return Ok(parts) };
+    if let Some(place) = ids.iter().position(|of_part| of_part.contains(&id.as_str())) {
+        return Ok(vec![parts[place]]);
     }
-    let ids = modules.iter().flat_map(Prepared::ids);
-    let similar: Vec<&str> = ids.filter(|known| known.ends_with(id.as_str())).take(3).collect();
+    let similar = ids.iter().flatten().filter(|known| known.ends_with(id.as_str())).take(3);
+    let similar: Vec<&str> = similar.copied().collect();
     let hint = if similar.is_empty() {
-        "give a test as package.Class#method".to_owned()
+        format!("give a test as {}", opened.spelling())
     } else {
         format!("did you mean {}?", similar.join(" or "))
     };
@@ -122,7 +110,7 @@ fn in_question<'s>(question: &Question, subject: &'s Subject) -> Result<Vec<Part
 /// Everything that looking into tests needs.
 pub(crate) struct Task {
     pub(crate) request: Request,
-    pub(crate) subject: Subject,
+    pub(crate) opened: Opened,
     pub(crate) limits: Limits,
     pub(crate) interrupt: Interrupt,
 }
@@ -142,10 +130,10 @@ impl Task {
         }
         let interrupt = Interrupt::default();
         stop_on_ctrl_c(&interrupt);
-        let subject = subject(args, paths, &interrupt)?;
+        let opened = Opened::find(args.typed(paths), &interrupt)?;
         // The time is for all modules together.
         let is_one = matches!(question, Question::Test(_));
-        let time = share_of(args.time, if is_one { 1 } else { subject.parts().len() });
+        let time = share_of(args.time, if is_one { 1 } else { opened.parts().len() });
         let request = Request {
             question,
             depth: depth(args.depth),
@@ -156,8 +144,14 @@ impl Task {
             keep: args.keep.keep()?,
             command: command_line(),
         };
-        let limits = limits(subject.levels(args.isolation), args.project.timeout, jobs);
-        Ok(Self { request, subject, limits, interrupt })
+        let limits = limits(opened.levels(args.isolation), args.project.timeout, jobs);
+        Ok(Self { request, opened, limits, interrupt })
+    }
+
+    /// The part that the test in question belongs to.
+    pub(crate) fn part(&self) -> Result<&dyn Part, Failure> {
+        let parts = in_question(&self.request.question, &self.opened)?;
+        parts.first().copied().ok_or_else(|| Failure::input("no tests were collected", ""))
     }
 
     /// About one test.
@@ -168,26 +162,6 @@ impl Task {
         let usual = Rate::new(FLAKE_RATE).expect("a rate");
         Self::new(args, &[], Question::Test(id), usual)
     }
-}
-
-fn subject(args: &LookArgs, paths: &[OsString], interrupt: &Interrupt) -> Result<Subject, Failure> {
-    let folder = here()?;
-    let is_java = match args.runner {
-        RunnerArg::Junit => true,
-        RunnerArg::Auto => java::is_meant(&folder, args.project.python.as_deref()),
-        RunnerArg::Pytest | RunnerArg::Unittest => false,
-    };
-    if is_java {
-        let typed = args.project.typed(paths);
-        return Subject::java(folder, typed, interrupt);
-    }
-    let project = project(folder, args.project.typed(paths))?;
-    let runner = match args.runner {
-        RunnerArg::Pytest => Runner::Pytest,
-        RunnerArg::Unittest => Runner::Unittest,
-        RunnerArg::Auto | RunnerArg::Junit => Runner::Auto,
-    };
-    Ok(Subject::Python(Project { runner, hash_seed: hash_seed(args.seed), ..project }))
 }
 
 pub(crate) fn confidence(share: f64) -> Result<Confidence, Failure> {

@@ -12,14 +12,13 @@ use unflake_report::exposed;
 
 use crate::exit::{self, Failure};
 use crate::functions_file::functions;
-use crate::java;
+use crate::opened::{Manner, Opened, Tracing, look_into};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{here, limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::{StoreArgs, command_line};
 use crate::study_args::IsolationArg;
-use crate::subject::{Manner, Subject, look_into};
 
 const TRACE_HELP: &str = "\
 Examples:
@@ -71,14 +70,10 @@ pub(crate) fn run(args: &TraceArgs, screen: Screen) -> Result<u8, Failure> {
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let typed = args.project.typed(&args.paths);
-    let subject = Subject::find(typed, &interrupt)?;
-    let tracing = match &subject {
-        Subject::Java(built) => Some(java::tracing(&built.project, &interrupt)?),
-        Subject::Python(_) => None,
-    };
-    let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
-    let manner = Manner { is_long: false, tracing: tracing.as_ref(), interrupt: &interrupt };
-    let found = look_into(&subject.parts(), &manner, |part| {
+    let opened = Opened::find(typed, &interrupt)?;
+    let limits = limits(opened.levels(args.isolation), args.project.timeout, 1);
+    let manner = Manner { is_long: false, tracing: Tracing::Must, interrupt: &interrupt };
+    let found = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
         let traced = trace(part, &limits, &interrupt, &mut line);
         traced.map_err(|error| not_run(&error))

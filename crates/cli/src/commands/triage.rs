@@ -7,23 +7,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use unflake_adapter::Part;
 use unflake_app::triage::{Triage, TriageError, TriageRequest, Triaged, triage};
 use unflake_engine::Interrupt;
-use unflake_junit::{Prepared, ci_report};
 use unflake_model::{Confidence, Tally, TestId, Verdict};
-use unflake_pytest::quote;
 use unflake_report::junit_xml::NoReport;
-use unflake_report::{Detail, Ink, Layout, Page, percent, plural, visible};
+use unflake_report::{Detail, Ink, Layout, Page, percent, plural, quote, visible};
 
 use crate::exit::{self, Failure};
-use crate::java::Built;
+use crate::opened::{Manner, Opened, Tracing, look_into, share_of};
 use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::study_args::{IsolationArg, time_limit};
-use crate::subject::{Manner, Part, Subject, look_into, share_of};
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;
@@ -118,13 +116,11 @@ fn find(
         Failure::input(message, HINT)
     };
     let typed = args.project.typed(&[]);
-    let subject = Subject::find(typed, interrupt)?;
-    let (mut found, failing) = match &subject {
-        Subject::Java(built) => sorted(built, reports).map_err(|error| bad(&error))?,
-        Subject::Python(_) => (Triage::default(), Vec::new()),
-    };
-    let is_java = matches!(subject, Subject::Java(_));
-    let parts = if is_java { failing.iter().map(Failing::part).collect() } else { subject.parts() };
+    let opened = Opened::find(typed, interrupt)?;
+    let sorted = sorted(&opened, reports).map_err(|error| bad(&error))?;
+    let is_sorted = sorted.is_some();
+    let (mut found, failing) = sorted.unwrap_or_default();
+    let parts = if is_sorted { failing.iter().map(|it| it.part).collect() } else { opened.parts() };
     let time = share_of(args.time, parts.len());
     let request = TriageRequest {
         reports: reports.to_vec(),
@@ -133,8 +129,8 @@ fn find(
         tests_max: args.tests_max,
         wall_max: time,
     };
-    let limits = limits(subject.levels(args.isolation), args.project.timeout, 1);
-    let manner = Manner { is_long: true, tracing: None, interrupt };
+    let limits = limits(opened.levels(args.isolation), args.project.timeout, 1);
+    let manner = Manner { is_long: true, tracing: Tracing::No, interrupt };
     let looked = look_into(&parts, &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() }, screen);
         let found = triage(&request, part, &limits, interrupt, &mut line);
@@ -144,38 +140,33 @@ fn find(
         })
     })?;
     for (_, of_part) in looked.found {
-        // What one module does not know another may.
-        let unknown = if is_java { Vec::new() } else { of_part.unknown };
+        // What one part does not know another may.
+        let unknown = if is_sorted { Vec::new() } else { of_part.unknown };
         found.add(Triage { unknown, ..of_part });
     }
-    let missing = failing.into_iter().filter(|it| looked.missing.contains(&it.module.module.name));
+    let missing =
+        failing.into_iter().filter(|it| looked.missing.iter().any(|name| name == it.part.name()));
     found.not_looked_into.extend(missing.flat_map(|it| it.tests));
     Ok(found)
 }
 
-/// A module with tests that failed.
+/// A part with tests that failed.
 struct Failing<'m> {
-    built: &'m Built,
-    module: &'m Prepared,
+    part: &'m dyn Part,
     tests: Vec<TestId>,
 }
 
-impl<'m> Failing<'m> {
-    fn part(&self) -> Part<'m> {
-        Part::Module(self.built, self.module)
-    }
-}
-
-/// What is known without a run, and the modules to be looked into.
+/// What is known without a run, and the parts to be looked into; `None` where tests are known only
+/// to an agent.
 fn sorted<'m>(
-    built: &'m Built,
+    opened: &'m Opened,
     reports: &[String],
-) -> Result<(Triage, Vec<Failing<'m>>), NoReport> {
+) -> Result<Option<(Triage, Vec<Failing<'m>>)>, NoReport> {
     let (mut found, mut failing) = (Triage::default(), Vec::new());
     let mut unknown: Option<Vec<String>> = None;
-    for module in &built.modules {
-        let ids: Vec<&str> = module.ids().collect();
-        let report = ci_report(reports, &ids)?;
+    for part in opened.parts() {
+        let Some(ids) = part.ids() else { return Ok(None) };
+        let report = part.ci_report(reports, &ids)?;
         let is_unknown = |name: &String| report.unknown.contains(name);
         unknown = Some(match unknown {
             Some(earlier) => earlier.into_iter().filter(is_unknown).collect(),
@@ -185,11 +176,11 @@ fn sorted<'m>(
             found.n_reported += report.order.len();
         } else {
             let tests = report.failed.iter().filter_map(|(place, _)| ids[*place].parse().ok());
-            failing.push(Failing { built, module, tests: tests.collect() });
+            failing.push(Failing { part, tests: tests.collect() });
         }
     }
     found.unknown = unknown.unwrap_or_default();
-    Ok((found, failing))
+    Ok(Some((found, failing)))
 }
 
 /// The report; of a folder all that build tools call reports.

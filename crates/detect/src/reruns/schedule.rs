@@ -426,7 +426,7 @@ mod tests {
     }
 
     fn schedule(candidates: &[Candidate], terms: Terms) -> Schedule {
-        Schedule::new(candidates, Belief::new(&Rates::PYTHON), terms)
+        Schedule::new(candidates, Belief::new(&Rates::PUBLISHED), terms)
     }
 
     fn pass(schedule: &mut Schedule, batch: &[TestIndex]) {

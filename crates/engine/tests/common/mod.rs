@@ -9,7 +9,7 @@ use unflake_engine::{
     Transport,
 };
 use unflake_model::{
-    Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, TestIndex,
+    Control, Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, TestIndex,
 };
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
@@ -41,7 +41,7 @@ pub(crate) fn launch(arguments: &[&str]) -> Launch {
         test_timeout: AMPLE,
         run_timeout: None,
         jobs: 1,
-        keeps_classes: false,
+        control: Control::FULL,
         perturbing: None,
         trace_flags: Vec::new(),
     }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use unflake_engine::{Interrupt, Watching};
-use unflake_junit::{Limits, Prepared};
+use unflake_engine::{Interrupt, Limits, Watching};
+use unflake_junit::Prepared;
 
 use crate::PASSED;
 use crate::common::{
@@ -15,8 +15,8 @@ fn with_archive(prepared: &Prepared) -> Prepared {
 }
 
 fn has_archive(prepared: &Prepared) -> bool {
-    let limits = Limits { start_timeout: AMPLE, test_timeout: AMPLE, run_timeout: None, jobs: 1 };
-    let flags = prepared.launch(limits).flags;
+    let limits = Limits::each_within(AMPLE);
+    let flags = prepared.launch(&limits).flags;
     flags.iter().any(|flag| flag.to_string_lossy().starts_with("-XX:SharedArchiveFile="))
 }
 

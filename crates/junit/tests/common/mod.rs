@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use unflake_engine::{
-    Change, Ending, Engine, Event, Function, Interrupt, Launch, Restored, Watching,
+    Change, Ending, Engine, Event, Function, Interrupt, Launch, Limits, Restored, Watching,
 };
-use unflake_junit::{Limits, Plain, Prepared, Project, Surroundings, Tracing};
+use unflake_junit::{Plain, Prepared, Project, Surroundings, Tracing};
 use unflake_model::{
     Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
 };
@@ -110,18 +110,17 @@ pub(crate) fn start(prepared: &Prepared) -> Engine {
 }
 
 pub(crate) fn start_with(prepared: &Prepared, change: impl FnOnce(&mut Limits)) -> Engine {
-    let mut limits =
-        Limits { start_timeout: AMPLE, test_timeout: AMPLE, run_timeout: None, jobs: 1 };
+    let mut limits = Limits::each_within(AMPLE);
     change(&mut limits);
-    Engine::start(prepared.launch(limits), &Interrupt::default()).unwrap()
+    Engine::start(prepared.launch(&limits), &Interrupt::default()).unwrap()
 }
 
 /// One that can tell which functions tests call.
 pub(crate) fn start_tracing(built: &Built, prepared: &Prepared) -> Engine {
     let cache = built.folder.path().join("cache");
     let tracing = Tracing::find(&built.project, &cache, &Interrupt::default()).unwrap();
-    let limits = Limits { start_timeout: AMPLE, test_timeout: AMPLE, run_timeout: None, jobs: 1 };
-    let launch = Launch { trace_flags: tracing.flags(), ..prepared.launch(limits) };
+    let limits = Limits::each_within(AMPLE);
+    let launch = Launch { trace_flags: tracing.flags(), ..prepared.launch(&limits) };
     Engine::start(launch, &Interrupt::default()).unwrap()
 }
 

@@ -13,10 +13,10 @@ use unflake_store::CampaignSummary;
 use crate::commands::study::{self, Shape};
 use crate::exit::Failure;
 use crate::history_args::{HistoryArgs, HistoryFormat};
+use crate::opened::Parts;
 use crate::screen::Screen;
 use crate::store_args::unix_ms;
 use crate::study_args::StudyFormat;
-use crate::subject::Parts;
 
 /// Campaigns, a campaign, or a test over time.
 pub(crate) fn run(args: &HistoryArgs, screen: Screen) -> Result<(), Failure> {
@@ -128,6 +128,6 @@ fn prune(history: &mut History, args: &HistoryArgs) -> Result<String, Failure> {
 
 /// A history that does not answer, with the advice for it.
 pub(crate) fn failure(error: &HistoryError) -> Failure {
-    let message = unflake_app::causes::with_causes(error);
+    let message = unflake_adapter::with_causes(error);
     Failure::Input { message, hint: error.hint() }
 }

@@ -1,31 +1,37 @@
 //! pytest (or unittest) as the project's own runner.
 
-use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::time::Duration;
 
+use unflake_adapter::{Around, ChangedFile, Given, Outcomes, PlainRunner, named, with_causes};
 use unflake_engine::{PlainEnding, PlainRun};
 use unflake_model::{Environment, Factors, OutcomeKind, TestId};
-use unflake_pytest::{Changed, Invocation, Plain, PlainError, Project, own_env, quote};
 
-use crate::adapter::{Around, text};
-use crate::causes::with_causes;
-use crate::cold::{PlainRunner, named};
+use crate::plain::{Invocation, Plain, PlainError};
+use crate::project::{Project, own_env};
+use crate::shell::quote;
 
 /// What a plain run is granted anyway.
 const GRANTED: Duration = Duration::from_secs(2);
 
 /// The plain runner of a Python project.
 pub(crate) struct PythonRunner<'a> {
-    pub(crate) project: &'a Project,
-    pub(crate) around: Around<'a>,
-    /// Files that it sees otherwise than they are.
-    pub(crate) changed: &'a [Changed],
+    project: &'a Project,
+    around: Around<'a>,
+    /// Files that it sees as if they were changed.
+    changed: &'a [ChangedFile],
 }
 
 impl<'a> PythonRunner<'a> {
     /// Of the work tree as it is.
     pub(crate) fn new(project: &'a Project, around: Around<'a>) -> Self {
         Self { project, around, changed: &[] }
+    }
+
+    /// Of a work tree in which these files look as if they were changed.
+    pub(crate) fn with(mut self, changed: &'a [ChangedFile]) -> Self {
+        self.changed = changed;
+        self
     }
 
     /// The same for a test that is run twice.
@@ -46,7 +52,7 @@ impl<'a> PythonRunner<'a> {
 }
 
 impl PlainRunner for PythonRunner<'_> {
-    fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    fn run_suite(&self, took: Duration) -> Result<Outcomes, String> {
         let ids: Vec<&str> =
             self.around.collected.tests.iter().map(|test| test.id.as_str()).collect();
         // Compared with the agent's runs, so strings are hashed as they are there.
@@ -55,11 +61,7 @@ impl PlainRunner for PythonRunner<'_> {
         outcomes(&ids, plain.run_suite(self.around.interrupt))
     }
 
-    fn run(
-        &self,
-        tests: &[&TestId],
-        took: Duration,
-    ) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    fn run(&self, tests: &[&TestId], took: Duration) -> Result<Outcomes, String> {
         let ids: Vec<&str> = tests.iter().map(|id| id.as_str()).collect();
         let plain = self.plain(took);
         if let Some(id) = ids.iter().find(|id| !plain.can_name(id)) {
@@ -115,7 +117,7 @@ impl PlainRunner for PythonRunner<'_> {
         tests: &[&TestId],
         environment: Environment,
         took: Duration,
-    ) -> Result<Option<BTreeMap<TestId, OutcomeKind>>, String> {
+    ) -> Result<Option<Outcomes>, String> {
         self.under(environment).map(|runner| runner.run(tests, took)).transpose()
     }
 
@@ -133,10 +135,12 @@ impl<'a> PythonRunner<'a> {
             Environment::Perturbed { factors, seed } => (factors, seed),
         };
         let env = own_env(factors, seed).into_iter();
+        let text = |word: &OsStr| word.to_string_lossy().into_owned();
         let env: Vec<(String, String)> =
             env.map(|(name, value)| (text(&name), text(&value))).collect();
         let is_decided = !env.is_empty();
-        is_decided.then(|| GivenRunner::new(self.project, self.around, env, &[], &[]))
+        let given = Given { env, ..Given::default() };
+        is_decided.then(|| GivenRunner::new(self.project, self.around, &given))
     }
 }
 
@@ -149,17 +153,12 @@ pub(crate) struct GivenRunner<'a> {
 }
 
 impl<'a> GivenRunner<'a> {
-    pub(crate) fn new(
-        project: &Project,
-        around: Around<'a>,
-        env: Vec<(String, String)>,
-        before: &[&str],
-        first: &[&str],
-    ) -> Self {
+    pub(crate) fn new(project: &Project, around: Around<'a>, given: &Given) -> Self {
+        let Given { env, before, first } = given;
         let assigned = env.iter().map(|(name, value)| format!("{name}={} ", quote(value)));
         let assigned = assigned.collect();
         let mut project = project.clone();
-        project.env.extend(env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
+        project.env.extend(env.iter().map(|(name, value)| (name.into(), Some(value.into()))));
         project.before = (!before.is_empty()).then(|| before.join("; "));
         project.first = (!first.is_empty()).then(|| first.join("; "));
         Self { project, around, assigned }
@@ -179,15 +178,11 @@ impl<'a> GivenRunner<'a> {
 }
 
 impl PlainRunner for GivenRunner<'_> {
-    fn run_suite(&self, took: Duration) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    fn run_suite(&self, took: Duration) -> Result<Outcomes, String> {
         self.runner().run_suite(took)
     }
 
-    fn run(
-        &self,
-        tests: &[&TestId],
-        took: Duration,
-    ) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+    fn run(&self, tests: &[&TestId], took: Duration) -> Result<Outcomes, String> {
         self.runner().run(tests, took)
     }
 
@@ -204,10 +199,7 @@ impl PlainRunner for GivenRunner<'_> {
     }
 }
 
-fn outcomes(
-    ids: &[&str],
-    run: Result<PlainRun, PlainError>,
-) -> Result<BTreeMap<TestId, OutcomeKind>, String> {
+fn outcomes(ids: &[&str], run: Result<PlainRun, PlainError>) -> Result<Outcomes, String> {
     let run = run.map_err(|error| with_causes(&error))?;
     let seconds = run.duration.as_secs_f64();
     match run.ending {

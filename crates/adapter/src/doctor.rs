@@ -1,17 +1,14 @@
-//! What is there to run the tests of a project with, and what is missing?
+//! What there is to run the tests of a project with, and what is missing.
 //!
-//! Everything a study needs is brought up once: interpreter, runner, collection, a fork, isolation.
-//! No test is run; the run that tries isolation is an empty order.
+//! Everything a campaign needs is brought up once: runner, collection, a fork, isolation. No test
+//! is run; the run that tries isolation is an empty order.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
-use unflake_engine::{Engine, Event, Interrupt, Isolation, Limits, StartError};
+use unflake_engine::{Engine, Event, Interrupt, Isolation, Launch, StartError};
 use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
-use unflake_pytest::{Interpreter, Project};
-use unflake_report::{Warning, plural};
-
-use crate::causes::with_causes;
-use crate::study::collection_warnings;
+use unflake_report::{NotCollected, Warning, plural};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +38,14 @@ impl Check {
 }
 
 /// What was looked at, and whether tests can be run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Examination {
     /// One by one.
     pub checks: Vec<Check>,
     /// What is to be run, if anything can be.
     pub suite: Option<Found>,
+    /// Values that the adapter's own options have here.
+    pub presets: Vec<Preset>,
 }
 
 /// The tests that were found.
@@ -65,33 +64,30 @@ impl Found {
     }
 }
 
-/// What to do about an interpreter.
-const ANOTHER: &str = "name another with --python";
+/// The value that an option of the adapter's own has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// The option.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Whether the user has chosen it.
+    pub is_chosen: bool,
+}
 
-/// Looks at all of it.
-pub fn examine(project: &Project, limits: &Limits, interrupt: &Interrupt) -> Examination {
-    let interpreter = &project.interpreter;
-    let program = interpreter.program.display();
-    let mut checks = vec![Check::ok("interpreter", format!("{program}, {}", interpreter.source))];
-    checks.push(match interpreter.version(&project.current_dir, interrupt) {
-        Ok(version) => match Interpreter::too_old(&version) {
-            Some(why) => {
-                checks.push(Check::missing("python", why, ANOTHER));
-                return Examination { checks, suite: None };
-            }
-            None => Check::ok("python", version),
-        },
-        Err(why) => Check::missing("python", why, ANOTHER),
-    });
-    let started = Engine::start(project.launch(limits.clone()), interrupt);
-    let suite = match started {
-        Ok(engine) => Some(look_around(engine, &mut checks)),
+/// Starts an agent and looks at what it knows; without tests that can be run, `None`.
+pub fn examine_engine(
+    launch: Launch,
+    interrupt: &Interrupt,
+    checks: &mut Vec<Check>,
+) -> Option<Found> {
+    match Engine::start(launch, interrupt) {
+        Ok(engine) => Some(look_around(engine, checks)),
         Err(error) => {
             checks.push(not_started(&error));
             None
         }
-    };
-    Examination { checks, suite }
+    }
 }
 
 fn not_started(error: &StartError) -> Check {
@@ -168,4 +164,33 @@ fn try_isolation(engine: &mut Engine) -> Result<Isolation, String> {
             _ => (),
         }
     }
+}
+
+/// What the collection left out, and whether runs cannot be forked.
+pub fn collection_warnings(engine: &Engine) -> Vec<Warning> {
+    let collected = engine.collected();
+    let errors = collected.errors.iter().map(|error| NotCollected {
+        place: error.place.clone(),
+        reason: error.text.lines().last().unwrap_or_default().to_owned(),
+    });
+    let set_aside = engine
+        .set_aside()
+        .iter()
+        .map(|test| NotCollected { place: test.id.clone(), reason: test.why.clone() });
+    let parts: Vec<NotCollected> = errors.chain(set_aside).collect();
+    let not_collected = (!parts.is_empty()).then_some(Warning::NotCollected { parts });
+    let cold = engine.why_not_forked().map(|why| Warning::ForkUnsafe { reason: why.to_owned() });
+    not_collected.into_iter().chain(cold).collect()
+}
+
+/// An error with all its causes, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        message.push_str(": ");
+        message.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    message
 }

@@ -1,113 +1,154 @@
-//! What is looked into: a Python project, or each module of a Java project by itself.
+//! The project that a command is about, opened by its adapter; and its parts, one after the other.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unflake_app::adapter::Adapter;
-use unflake_app::java::JavaModule;
+use unflake_adapter::{
+    Abilities, Adapter, Call, Need, OpenError, Opening, OwnOptions, Part, Project, Readied,
+};
+use unflake_app::registry::{ADAPTERS, adapter_for};
 use unflake_engine::{Interrupt, Level};
-use unflake_junit::{Prepared, Tracing};
-use unflake_pytest::Project;
 use unflake_report::{json, visible};
 
 use crate::exit::{self, Failure};
-use crate::java::{self, Built};
-use crate::running::{here, levels, project};
+use crate::running::{cache, here, levels};
 use crate::study_args::IsolationArg;
 
-/// What is looked into.
-pub(crate) enum Subject {
-    /// A Python project.
-    Python(Project),
-    /// The modules of a Java project.
-    Java(Built),
-}
-
 /// What was typed about the project.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Typed<'a> {
-    pub(crate) python: Option<&'a OsString>,
+    /// The runner that was named, if one was.
+    pub(crate) runner: Option<&'a str>,
+    /// Options that only one adapter knows.
+    pub(crate) own: &'a OwnOptions,
+    /// Files, folders or tests.
     pub(crate) paths: &'a [OsString],
+    /// Options for the runner itself.
     pub(crate) options: &'a [OsString],
+    /// The seed of the campaign, where one is to begin.
+    pub(crate) seed: Option<u64>,
 }
 
-impl Subject {
-    /// The project in the folder we stand in, in the language that its files speak of.
-    pub(crate) fn find(typed: Typed<'_>, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let folder = here()?;
-        if java::is_meant(&folder, typed.python.map(OsString::as_os_str)) {
-            return Self::java(folder, typed, interrupt);
-        }
-        project(folder, typed).map(Self::Python)
+impl<'a> Typed<'a> {
+    /// The adapter for the project in the folder we stand in.
+    pub(crate) fn adapter(&self) -> Result<&'static dyn Adapter, Failure> {
+        Ok(adapter_for(&here()?, self.runner, self.own))
     }
 
-    /// The Java project in a folder.
-    pub(crate) fn java(
-        folder: PathBuf,
+    /// What an adapter is told about the project in a folder.
+    pub(crate) fn opening(&self, folder: PathBuf, interrupt: &'a Interrupt) -> Opening<'a> {
+        Opening {
+            folder,
+            runner: self.runner,
+            paths: self.paths,
+            options: self.options,
+            own: self.own,
+            seed: self.seed,
+            cache: cache(),
+            program: std::env::current_exe().ok(),
+            interrupt,
+        }
+    }
+
+    /// Refuses a command that needs what this project's runner cannot do, before anything is built.
+    pub(crate) fn require(
+        &self,
+        is_able: fn(&Abilities) -> bool,
+        what: &str,
+        hint: &str,
+    ) -> Result<(), Failure> {
+        if is_able(&self.adapter()?.abilities()) {
+            return Ok(());
+        }
+        let able = ADAPTERS.iter().filter(|adapter| is_able(&adapter.abilities()));
+        let names: Vec<&str> = able.flat_map(|it| it.runners()).map(|it| it.name).collect();
+        let message = format!("{what}, which works with {} only so far", names.join(" and "));
+        Err(Failure::input(message, hint))
+    }
+}
+
+/// A project that was opened.
+pub(crate) struct Opened {
+    adapter: &'static dyn Adapter,
+    project: Box<dyn Project>,
+}
+
+impl Opened {
+    /// The project in the folder we stand in.
+    pub(crate) fn find(typed: Typed<'_>, interrupt: &Interrupt) -> Result<Self, Failure> {
+        let adapter = typed.adapter()?;
+        let opened = adapter.open(&typed.opening(here()?, interrupt));
+        Self::checked(adapter, opened)
+    }
+
+    /// The project of a run on record.
+    pub(crate) fn again(
+        adapter: &'static dyn Adapter,
+        call: &Call,
         typed: Typed<'_>,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        java::refuse_paths(typed.paths)?;
-        java::build(folder, typed.options.to_vec(), interrupt).map(Self::Java)
+        let opened = adapter.reopen(call, &typed.opening(here()?, interrupt));
+        Self::checked(adapter, opened)
+    }
+
+    fn checked(
+        adapter: &'static dyn Adapter,
+        opened: Result<Box<dyn Project>, OpenError>,
+    ) -> Result<Self, Failure> {
+        let project = opened.map_err(failure)?;
+        for note in project.notes() {
+            exit::note(&format!("note: {}\n", visible(note)));
+        }
+        if project.parts().is_empty() {
+            let message = "no tests were collected".to_owned();
+            return Err(Failure::NotRun { message, hint: Some("see the notes above".to_owned()) });
+        }
+        Ok(Self { adapter, project })
     }
 
     /// Its suites.
-    pub(crate) fn parts(&self) -> Vec<Part<'_>> {
-        match self {
-            Self::Python(project) => vec![Part::Project(project)],
-            Self::Java(built) => {
-                built.modules.iter().map(|module| Part::Module(built, module)).collect()
-            }
-        }
+    pub(crate) fn parts(&self) -> Vec<&dyn Part> {
+        self.project.parts()
     }
 
-    /// The levels at which its runs are kept apart. A virtual machine cannot be put apart once it
-    /// runs.
+    /// How its tests are spelled.
+    pub(crate) fn spelling(&self) -> &'static str {
+        self.adapter.spelling()
+    }
+
+    /// The levels at which its runs are kept apart, as far as its runner permits.
     pub(crate) fn levels(&self, isolation: IsolationArg) -> Vec<Level> {
-        match self {
-            Self::Python(_) => levels(isolation),
-            Self::Java(_) => Vec::new(),
-        }
+        let possible = self.adapter.abilities().isolation;
+        levels(isolation).into_iter().filter(|level| possible.contains(level)).collect()
     }
 }
 
-/// A suite that is looked into by itself.
-#[derive(Clone, Copy)]
-pub(crate) enum Part<'s> {
-    /// A Python project has one.
-    Project(&'s Project),
-    /// A module of a Java project.
-    Module(&'s Built, &'s Prepared),
+fn failure(error: OpenError) -> Failure {
+    match error {
+        OpenError::Refused { message, hint } => Failure::input(message, hint),
+        OpenError::Broken { message, hint } => Failure::NotRun { message, hint },
+        OpenError::Stopped => Failure::Stopped(error.to_string()),
+    }
 }
 
-impl<'s> Part<'s> {
-    /// Of a module. There is no other part where a name is needed.
-    fn name(&self) -> &'s str {
-        match self {
-            Self::Project(_) => "",
-            Self::Module(_, prepared) => &prepared.module.name,
+/// A part made ready, looked into.
+fn look<T>(
+    part: &dyn Part,
+    manner: &Manner<'_>,
+    look: impl FnOnce(&dyn Part) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let need = Need { many_runs: manner.is_long, traces: manner.tracing != Tracing::No };
+    let Readied { part, not_traced } = part.ready(need, manner.interrupt).map_err(failure)?;
+    if let Some(why) = not_traced {
+        let message = format!("functions cannot be traced: {why}");
+        if manner.tracing == Tracing::Must {
+            return Err(Failure::NotRun { message, hint: None });
         }
+        exit::note(&format!("note: {}\n", visible(&message)));
     }
-
-    fn look<T>(
-        &self,
-        manner: &Manner<'_>,
-        look: impl FnOnce(&dyn Adapter) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let (built, prepared) = match *self {
-            Self::Project(project) => return look(project),
-            Self::Module(built, prepared) => (built, prepared),
-        };
-        let archived = manner.is_long.then(|| java::with_archive(prepared, manner.interrupt));
-        let archived = archived.transpose()?;
-        look(&JavaModule {
-            project: &built.project,
-            prepared: archived.as_ref().unwrap_or(prepared),
-            nondex: built.nondex.as_ref(),
-            tracing: manner.tracing,
-        })
-    }
+    look(&*part)
 }
 
 /// What each of so many parts has of the time for all together.
@@ -120,13 +161,24 @@ pub(crate) fn share_of(time: Option<Duration>, n_parts: usize) -> Option<Duratio
 pub(crate) struct Manner<'a> {
     /// Whether so many runs are to come that it pays to have their processes start quickly.
     pub(crate) is_long: bool,
-    /// Who tells which functions the tests of a Java project call, if that matters.
-    pub(crate) tracing: Option<&'a Tracing>,
-    /// Who stops it.
+    /// Whether the functions that tests call are traced.
+    pub(crate) tracing: Tracing,
+    /// Stops it.
     pub(crate) interrupt: &'a Interrupt,
 }
 
-/// What was found in the parts of a subject, by name.
+/// Whether the functions that tests call are traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tracing {
+    /// They need not be.
+    No,
+    /// If they can be.
+    IfPossible,
+    /// Nothing else is asked for.
+    Must,
+}
+
+/// What was found in the parts of a project, by name.
 pub(crate) struct Parts<T> {
     pub(crate) found: Vec<(String, T)>,
     /// Those that were to be looked into, and were not.
@@ -138,12 +190,12 @@ pub(crate) struct Parts<T> {
 /// Looks into one part after the other, until somebody stops it. Which of several cannot be run is
 /// said, and the rest goes on.
 pub(crate) fn look_into<T>(
-    parts: &[Part<'_>],
+    parts: &[&dyn Part],
     manner: &Manner<'_>,
-    mut look: impl FnMut(&dyn Adapter) -> Result<T, Failure>,
+    mut look_at: impl FnMut(&dyn Part) -> Result<T, Failure>,
 ) -> Result<Parts<T>, Failure> {
-    let named: Vec<_> = parts.iter().map(|part| (part.name(), part)).collect();
-    one_by_one(&named, manner.interrupt, |part| part.look(manner, &mut look))
+    let named: Vec<_> = parts.iter().map(|part| (part.name(), *part)).collect();
+    one_by_one(&named, manner.interrupt, |part| look(*part, manner, &mut look_at))
 }
 
 fn one_by_one<P, T>(

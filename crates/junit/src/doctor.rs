@@ -4,23 +4,22 @@
 //! be built or collected is named with its reason, and the rest can be run.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use unflake_adapter::{Check, Examination, Found, with_causes};
 use unflake_engine::Interrupt;
-use unflake_junit::{Module, NonDex, Prepared, Project, ProjectError, Surroundings, Tracing};
 use unflake_report::plural;
 
-use crate::causes::with_causes;
-use crate::doctor::{Check, Examination, Found};
-
-/// How long the tests of a module may take to be collected.
-const COLLECT_TIME_MAX: Duration = Duration::from_mins(10);
+use crate::adapter::COLLECT_MAX;
+use crate::module::{Module, Prepared};
+use crate::nondex::NonDex;
+use crate::project::{Project, ProjectError, Surroundings};
+use crate::tracing::Tracing;
 
 /// Looks at all of it.
-pub fn examine(around: &Surroundings, interrupt: &Interrupt) -> Examination {
+pub(crate) fn examine(around: &Surroundings, interrupt: &Interrupt) -> Examination {
     match Project::find(around, interrupt) {
         Ok(project) => look_around(&project, around, interrupt),
-        Err(error) => Examination { checks: not_built(&error), suite: None },
+        Err(error) => Examination { checks: not_built(&error), ..Examination::default() },
     }
 }
 
@@ -48,7 +47,7 @@ fn look_around(project: &Project, around: &Surroundings, interrupt: &Interrupt) 
     checks.extend(project.notes.iter().map(|note| Check::ok("note", note)));
     let mut places = BTreeMap::new();
     for module in &project.modules {
-        let prepared = module.prepare(COLLECT_TIME_MAX, interrupt);
+        let prepared = module.prepare(COLLECT_MAX, interrupt);
         let prepared = prepared.map_err(|error| with_causes(&error));
         checks.push(module_check(module, prepared.as_ref()));
         checks.extend(
@@ -62,7 +61,8 @@ fn look_around(project: &Project, around: &Surroundings, interrupt: &Interrupt) 
     checks.push(choices(project, around, interrupt));
     checks.push(functions(project, around, interrupt));
     let found = Found { runner: "junit".to_owned(), places };
-    Examination { checks, suite: Some(found).filter(|found| 0 < found.n_tests()) }
+    let suite = Some(found).filter(|found| 0 < found.n_tests());
+    Examination { checks, suite, presets: Vec::new() }
 }
 
 fn module_check(module: &Module, prepared: Result<&Prepared, &String>) -> Check {

@@ -1,0 +1,47 @@
+//! What can be done with the tests of a runner, as data.
+//!
+//! Analyses and messages read it instead of asking which runner it is.
+
+use unflake_engine::Level;
+use unflake_model::{Control, Factors, HashSeeds};
+
+/// What can be done with the tests of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// What the runner lets us decide about a run.
+    pub control: Control,
+    /// Whether the functions that tests call can be traced.
+    pub traces: bool,
+    /// Whether the state that tests leave behind can be watched.
+    pub watches: bool,
+    /// Whether test files can be changed so that a test no longer depends on others.
+    pub mends: bool,
+    /// Whether each run can have a hash seed of its own.
+    pub hash_seeds: HashSeeds,
+    /// Choices that the language leaves open and that can be perturbed in any campaign.
+    pub choices: Factors,
+    /// How many runs of all tests are made with those perturbed; as many as orders if not said.
+    pub n_choices: Option<u64>,
+    /// Circumstances that take no time to change, tried before a test is called healthy.
+    pub circumstances: Factors,
+    /// All factors that `shake` can perturb.
+    pub factors: Factors,
+    /// The levels of isolation that its runs can have.
+    pub isolation: &'static [Level],
+}
+
+impl Abilities {
+    /// Runs whole orders, each in a fresh process, and nothing else.
+    pub const LEAST: Self = Self {
+        control: Control::ORDERS,
+        traces: false,
+        watches: false,
+        mends: false,
+        hash_seeds: HashSeeds::Fixed,
+        choices: Factors::NONE,
+        n_choices: None,
+        circumstances: Factors::NONE,
+        factors: Factors::NONE,
+        isolation: &[],
+    };
+}

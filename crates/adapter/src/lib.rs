@@ -1,0 +1,98 @@
+//! The seam between unflake and the runners of tests: what every runner must be able to say.
+//!
+//! An [`Adapter`] is our side of a family of runners. It recognises a folder by the files in it,
+//! opens it into a [`Project`], and tells `doctor` what is missing. A project has one or more
+//! [`Part`]s: the suites that are run by themselves, such as the modules of a build. A part says
+//! how the engine is to start its agent, what can be done with its tests ([`Abilities`]), and how
+//! the project's own runner is asked ([`PlainRunner`]).
+//!
+//! What differs between runners is data or a method here. Nobody above this crate asks which runner
+//! it is; a new one is a crate of its own and one line in the registry (`app::registry`).
+
+mod abilities;
+mod doctor;
+mod mender;
+mod opening;
+mod part;
+mod plain;
+
+use std::path::Path;
+
+pub use abilities::Abilities;
+pub use doctor::{
+    Check, Examination, Found, Preset, collection_warnings, examine_engine, with_causes,
+};
+pub use mender::{ChangedFile, MendError, Mender, Proposal, Proposals, ProposedFile};
+pub use mender::{Wrong, WrongState};
+pub use opening::{OpenError, Opening, OwnOption, OwnOptions, OwnValue, folders_of_project};
+pub use part::{Call, CodeFiles, Need, Part, Readied, Site};
+pub use plain::{Around, Given, Outcomes, PlainRunner, named};
+use unflake_engine::Limits;
+use unflake_report::junit::Address;
+
+/// Our side of a family of test runners.
+pub trait Adapter: Sync {
+    /// The runners it reaches.
+    fn runners(&self) -> &'static [Runner];
+
+    /// Files in the top folder of a project that speak for it.
+    fn marks(&self) -> &'static [&'static str];
+
+    /// Options that only its projects have.
+    fn options(&self) -> &'static [OwnOption] {
+        &[]
+    }
+
+    /// What its parts can do at best. A part may be able to do less: see [`Part::abilities`].
+    fn abilities(&self) -> Abilities;
+
+    /// Opens a project: finds its interpreter or builds it, and finds its parts.
+    fn open(&self, opening: &Opening<'_>) -> Result<Box<dyn Project>, OpenError>;
+
+    /// Opens the project of a run on record, as it was called then. What is given goes first.
+    fn reopen(&self, call: &Call, opening: &Opening<'_>) -> Result<Box<dyn Project>, OpenError>;
+
+    /// Looks at everything that running tests needs, and runs none.
+    fn examine(&self, opening: &Opening<'_>, limits: &Limits) -> Examination;
+
+    /// What a test of this runner is called in JUnit XML.
+    fn address(&self, id: &str) -> Address;
+
+    /// How its tests are spelled, as an example for people who misspell one.
+    fn spelling(&self) -> &'static str;
+
+    /// Whether tests that this runner of its runs can be mended.
+    fn mends(&self, _runner: &str) -> bool {
+        self.abilities().mends
+    }
+
+    /// Whether a folder looks like one of its projects.
+    fn recognises(&self, folder: &Path) -> bool {
+        self.marks().iter().any(|mark| folder.join(mark).is_file())
+    }
+
+    /// Whether it reaches the runner of this name.
+    fn reaches(&self, runner: &str) -> bool {
+        self.runners().iter().any(|known| known.name == runner)
+    }
+}
+
+/// A runner that an adapter reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runner {
+    /// Its name: what `--runner` takes, and what reports say.
+    pub name: &'static str,
+    /// What it is, for `--help`.
+    pub description: &'static str,
+}
+
+/// A project that was opened.
+pub trait Project: Sync {
+    /// Its suites. At least one.
+    fn parts(&self) -> Vec<&dyn Part>;
+
+    /// What people should know about how it was opened, such as modules that are left out.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+}

@@ -1,0 +1,69 @@
+//! Which runners there are, and which one a project is for.
+//!
+//! The only place above the adapters that names them. A new runner is one line in [`ADAPTERS`].
+
+use std::path::Path;
+
+use unflake_adapter::{Adapter, OwnOptions};
+use unflake_model::TestId;
+use unflake_report::Origin;
+use unflake_report::junit::Address;
+
+/// All adapters. Of several that recognise a folder, the first is taken; where none does, the very
+/// first.
+pub const ADAPTERS: [&dyn Adapter; 2] = [&unflake_pytest::Pytest, &unflake_junit::JUnit];
+
+/// The adapter for a project: the one whose runner was named, or whose own option was given, or
+/// that recognises the folder.
+pub fn adapter_for(folder: &Path, runner: Option<&str>, own: &OwnOptions) -> &'static dyn Adapter {
+    let all = || ADAPTERS.into_iter();
+    let is_named = |adapter: &&dyn Adapter| runner.is_some_and(|name| adapter.reaches(name));
+    let has_own = |adapter: &&dyn Adapter| {
+        adapter.options().iter().any(|option| own.names().any(|name| name == option.name))
+    };
+    let found = all().find(is_named).or_else(|| all().find(has_own));
+    found.or_else(|| all().find(|it| it.recognises(folder))).unwrap_or(ADAPTERS[0])
+}
+
+/// The adapter that reaches the runner of this name, as reports and records spell it.
+pub fn adapter_of(runner: &str) -> Option<&'static dyn Adapter> {
+    ADAPTERS.into_iter().find(|adapter| adapter.reaches(runner))
+}
+
+/// What the runner of a campaign calls a test in JUnit XML.
+pub fn address(origin: &Origin, id: &TestId) -> Address {
+    adapter_of(&origin.runner).unwrap_or(ADAPTERS[0]).address(id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_for_whom_its_files_and_what_was_typed_speak() {
+        let folder = tempfile::tempdir().unwrap();
+        let runner_of = |runner: Option<&str>, own: &OwnOptions| {
+            adapter_for(folder.path(), runner, own).runners()[0].name
+        };
+        let mut own = OwnOptions::default();
+        assert_eq!(runner_of(None, &own), "pytest");
+        std::fs::write(folder.path().join("pom.xml"), "").unwrap();
+        assert_eq!(runner_of(None, &own), "junit");
+        assert_eq!(runner_of(Some("unittest"), &own), "pytest");
+        own.set("python", vec!["python3".into()]);
+        assert_eq!(runner_of(None, &own), "pytest");
+        assert_eq!(runner_of(Some("junit"), &own), "junit");
+        std::fs::write(folder.path().join("setup.cfg"), "").unwrap();
+        assert_eq!(runner_of(None, &OwnOptions::default()), "pytest");
+    }
+
+    #[test]
+    fn no_two_runners_share_a_name_and_no_two_options() {
+        let runners = ADAPTERS.iter().flat_map(|it| it.runners()).map(|it| it.name);
+        let options = ADAPTERS.iter().flat_map(|it| it.options()).map(|it| it.name);
+        for names in [runners.collect::<Vec<_>>(), options.collect()] {
+            let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+            assert_eq!(distinct.len(), names.len(), "{names:?}");
+        }
+    }
+}

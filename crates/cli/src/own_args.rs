@@ -1,0 +1,57 @@
+//! Options that only the projects of one adapter have, as the adapters describe them.
+
+use clap::error::Error;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use unflake_adapter::{Adapter, OwnOption, OwnOptions, OwnValue};
+use unflake_app::registry::ADAPTERS;
+
+/// What was given for options of the adapters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnArgs(pub(crate) OwnOptions);
+
+/// All options of all adapters.
+pub(crate) fn own_options() -> impl Iterator<Item = &'static OwnOption> {
+    ADAPTERS.into_iter().flat_map(Adapter::options)
+}
+
+fn arg(option: &OwnOption) -> Arg {
+    let is_hidden = option.value_name.is_none();
+    let action = match option.value {
+        OwnValue::Text | OwnValue::Path => ArgAction::Set,
+        OwnValue::Texts => ArgAction::Append,
+    };
+    Arg::new(option.name)
+        .long(option.name)
+        .value_name(option.value_name.unwrap_or("VALUE"))
+        .value_parser(clap::value_parser!(std::ffi::OsString))
+        .help(option.help)
+        .hide(is_hidden)
+        .action(action)
+}
+
+impl clap::Args for OwnArgs {
+    fn augment_args(command: Command) -> Command {
+        own_options().fold(command, |command, option| command.arg(arg(option)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for OwnArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut own = OwnOptions::default();
+        for option in own_options() {
+            if let Some(values) = matches.get_many(option.name) {
+                own.set(option.name, values.cloned().collect());
+            }
+        }
+        Ok(Self(own))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

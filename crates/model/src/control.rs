@@ -1,0 +1,42 @@
+//! What a runner lets us decide about a run.
+
+/// What a runner lets us decide about a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// How far the order of tests can be chosen.
+    pub orders: OrderControl,
+    /// Whether a test can be run more than once in one process.
+    pub repeats: bool,
+    /// Whether state that tests changed can be put back between them.
+    pub restores: bool,
+}
+
+/// How far the order of tests can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderControl {
+    /// Any order of any tests.
+    Exact,
+    /// Tests of a class run together; classes, and tests within each, in any order.
+    Classes,
+}
+
+impl Control {
+    /// Everything.
+    pub const FULL: Self = Self { orders: OrderControl::Exact, repeats: true, restores: true };
+
+    /// Which tests run, and in which order, each once.
+    pub const ORDERS: Self = Self { orders: OrderControl::Exact, repeats: false, restores: false };
+
+    /// The same, but the tests of a class stay together and can be repeated.
+    pub const CLASSES: Self =
+        Self { orders: OrderControl::Classes, repeats: true, restores: false };
+}
+
+/// Whether hash seeds are varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashSeeds {
+    /// Each run may have one of its own.
+    Varied,
+    /// They cannot be varied, or are not to be.
+    Fixed,
+}
