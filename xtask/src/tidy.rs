@@ -29,8 +29,8 @@ const LEFTOVERS: [&str; 6] = [
 const LAYERS: [&[&str]; 7] = [
     &["unflake-model", "unflake-wire"],
     &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store", "unflake-calls"],
-    &["unflake-detect", "unflake-engine", "unflake-report"],
-    &["unflake-adapter"],
+    &["unflake-detect", "unflake-engine", "unflake-known"],
+    &["unflake-adapter", "unflake-report"],
     &["unflake-pytest", "unflake-junit"],
     &["unflake-app"],
     &["unflake", "xtask"],

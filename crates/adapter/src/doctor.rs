@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use unflake_engine::{Engine, Event, Interrupt, Isolation, Launch, StartError};
+use unflake_known::{NotCollected, Warning, plural};
 use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
-use unflake_report::{NotCollected, Warning, plural};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub use opening::{OpenError, Opening, OwnOption, OwnOptions, OwnValue, folders_o
 pub use part::{Call, CodeFiles, Need, Part, Readied, Site};
 pub use plain::{Around, Given, Outcomes, PlainRunner, named};
 use unflake_engine::Limits;
-use unflake_report::junit::Address;
+use unflake_known::junit_xml::Address;
 
 /// Our side of a family of test runners.
 pub trait Adapter: Sync {

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use unflake_engine::{Interrupt, Launch, Limits};
+use unflake_known::junit_xml::{CiReport, NoReport};
 use unflake_model::Symptom;
-use unflake_report::junit_xml::{CiReport, NoReport};
 
 use crate::{Abilities, Around, Given, Mender, OpenError, PlainRunner};
 

@@ -10,8 +10,8 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use unflake_adapter::PlainRunner;
 use unflake_detect::Suspicion;
+use unflake_known::{Confirmation, State};
 use unflake_model::{Experiment, Finding, Suite, TestIndex};
-use unflake_report::{Confirmation, State};
 
 use crate::cold::{self, Reproduction};
 use crate::drive::{Answer, Source, Watcher};

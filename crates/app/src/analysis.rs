@@ -13,11 +13,11 @@ use unflake_detect::reruns::belief::Rates;
 use unflake_detect::reruns::schedule::{Candidate, Exposure, Terms};
 use unflake_detect::why::{Known, Plan, why};
 use unflake_detect::{Inquiry, Lab, reruns};
+use unflake_known::Ended;
 use unflake_model::{
     Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Tried,
     Verdict,
 };
-use unflake_report::Ended;
 use unflake_stats::plan::{rate_detectable, runs_needed};
 
 use crate::begin::Comparison;

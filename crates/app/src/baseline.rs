@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use unflake_adapter::PlainRunner;
 use unflake_engine::{Isolation, Level};
+use unflake_known::Warning;
 use unflake_model::{
     Attempt, Environment, Evidence, Experiment, Observation, Order, OutcomeKind, Repetition, RunId,
     Suite, TestId, TestIndex,
 };
-use unflake_report::Warning;
 
 use crate::world::{EngineWorld, Stopped};
 

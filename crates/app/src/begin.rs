@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use unflake_adapter::{Call, CodeFiles, Part, PlainRunner};
 use unflake_engine::{Collected, Level, Limits};
+use unflake_known::{Ended, Origin, Warning};
 use unflake_model::{Experiment, Group, RunId, Suite, TestIndex};
-use unflake_report::{Ended, Origin, Warning};
 use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
 
 use crate::baseline::{baseline, original};

@@ -10,10 +10,10 @@
 use unflake_adapter::{Part, Site};
 use unflake_detect::choices::decisive;
 use unflake_engine::{Chosen, Watching};
+use unflake_known::Choice;
 use unflake_model::{
     Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, TestIndex,
 };
-use unflake_report::Choice;
 
 use crate::world::{EngineWorld, Stopped};
 

@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 
 use unflake_adapter::PlainRunner;
 use unflake_detect::Suspicion;
+use unflake_known::{Confirmation, Exhibit};
 use unflake_model::{
     Environment, Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict,
 };
-use unflake_report::{Confirmation, Exhibit};
 
 /// Commands shown for one finding.
 const COMMANDS_MAX: usize = 3;

@@ -17,9 +17,9 @@ mod judge;
 
 use unflake_adapter::{Part, collection_warnings, with_causes};
 use unflake_engine::{Change, Event, Interrupt, Limits, Watching};
+use unflake_known::inspection::{Inspection, Unseen};
+use unflake_known::{Ended, Origin, Warning};
 use unflake_model::{Evidence, Observation, OutcomeKind, Suite, TestIndex};
-use unflake_report::dirt::{Inspection, Unseen};
-use unflake_report::{Ended, Origin, Warning};
 
 use crate::baseline::refusals;
 use crate::dirty::allow::AllowList;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use unflake_detect::{Inquiry, Suspicion};
+use unflake_known::Failure;
 use unflake_model::{
     Evidence, Experiment, Finding, Observation, Outcome, OutcomeKind, RunId, Spent, TestIndex,
 };
-use unflake_report::Failure;
 
 use crate::masked;
 use crate::recall::Recall;

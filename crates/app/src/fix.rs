@@ -23,8 +23,8 @@ use unflake_adapter::{
 };
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::{Collected, Interrupt, Limits};
+use unflake_known::{Ended, Exhibit, Study};
 use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIndex, Verdict};
-use unflake_report::{Ended, Exhibit, Study};
 
 use crate::begin::Keep;
 use crate::history::History;

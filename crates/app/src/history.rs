@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
 
+use unflake_known::shaking::Shaking;
+use unflake_known::{KnownFactor, Study, saved};
 use unflake_model::{Experiment, Observation, RunId, Suite, TestId, Verdict};
-use unflake_report::shake::{self, Shaking};
-use unflake_report::{KnownFactor, Study, saved};
 use unflake_store::{CampaignId, CampaignSummary, Failure, Store, StoreError, TestRecord};
 
 use crate::single::Known;
@@ -217,7 +217,7 @@ impl History {
         if findings.is_empty() {
             return Err(HistoryError::NoFindings { campaign });
         }
-        if shake::saved::read(&findings).is_some() {
+        if saved::shaking::read(&findings).is_some() {
             return Err(HistoryError::Shaken { campaign });
         }
         let suite = Rc::new(self.store.suite(id)?);
@@ -229,7 +229,7 @@ impl History {
     /// kind of campaign.
     pub fn shaking(&self, selector: &str) -> Result<Option<Shaking>, HistoryError> {
         let findings = self.store.findings(self.store.campaign(selector)?)?;
-        Ok(findings.and_then(|findings| shake::saved::read(&findings)))
+        Ok(findings.and_then(|findings| saved::shaking::read(&findings)))
     }
 
     /// For each test that was shaken in a campaign of this root, or of any, the newest of these.

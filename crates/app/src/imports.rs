@@ -16,11 +16,11 @@ use unflake_adapter::PlainRunner;
 use unflake_detect::search::GROUPS_MAX;
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::Collected;
+use unflake_known::{Cold, Confirmation, Exhibit, State};
 use unflake_model::{
     CleanersOf, Dependencies, Environment, Evidence, Experiment, Finding, Group, Order,
     OutcomeKind, Repetition, RunId, Suite, TestIndex, Verdict,
 };
-use unflake_report::{Cold, Confirmation, Exhibit, State};
 
 use crate::cold;
 use crate::world::EngineWorld;

@@ -10,8 +10,8 @@
 //! very same question lend nothing. Whoever asks again wants to see it again.
 
 use unflake_engine::Level;
+use unflake_known::{Warning, saved};
 use unflake_model::{Experiment, Group, Repetition, Suite, Tally, TestId, TestIndex};
-use unflake_report::{Warning, saved};
 use unflake_store::{CampaignId, Store, StoreError};
 
 use crate::drive::Answer;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
+use unflake_known::{FailedAttempt, Record, Seen};
 use unflake_model::random::mix;
 use unflake_model::{
     Environment, Evidence, Experiment, Finding, Order, OutcomeKind, Repetition, RunId, Spent,
     Suite, Tally, TestId, TestIndex, Verdict,
 };
-use unflake_report::{FailedAttempt, Record, Seen};
 
 use crate::drive::{Answer, Source, Watcher};
 use crate::record::Recorder;

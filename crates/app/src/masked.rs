@@ -7,8 +7,8 @@
 use std::sync::OnceLock;
 
 use unflake_engine::Change;
+use unflake_known::{Failure, State, Study};
 use unflake_model::secret::Secrets;
-use unflake_report::{Failure, State, Study};
 
 static SECRETS: OnceLock<(Secrets, bool)> = OnceLock::new();
 

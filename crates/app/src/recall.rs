@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use unflake_model::{Environment, Experiment, Observation, Repetition, RunId, Spent, TestIndex};
 
-use unflake_report::Origin;
+use unflake_known::Origin;
 
 use crate::drive::Answer;
 

@@ -14,9 +14,9 @@
 use std::collections::BTreeMap;
 
 use unflake_adapter::with_causes;
+use unflake_known::shaking::{Shaking, Shook};
+use unflake_known::{Failure, Study, Warning, saved};
 use unflake_model::{Experiment, Observation, Repetition, RunId, TestIndex};
-use unflake_report::shake::{self, Shaking, Shook};
-use unflake_report::{Failure, Study, Warning, saved};
 use unflake_store::{Campaign, CampaignId, Claim, Conclusion, FailureText, Store, StoreError};
 
 use crate::drive::{Answer, FailedAttempt};
@@ -125,7 +125,7 @@ impl Recorder {
     pub(crate) fn finish_shaking(&mut self, test: TestIndex, shaking: &Shaking) {
         let verdict = shaking.exhibits.iter().find_map(Shook::verdict);
         let verdicts: Vec<_> = verdict.map(|verdict| (test, verdict)).into_iter().collect();
-        let (ended, findings) = (shaking.ended.slug(), shake::saved::write(shaking));
+        let (ended, findings) = (shaking.ended.slug(), saved::shaking::write(shaking));
         let conclusion = Conclusion { ended, findings: &findings, verdicts: &verdicts };
         self.write(|store, campaign| store.finish(campaign, &conclusion));
     }

@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use unflake_adapter::{Adapter, OwnOptions};
+use unflake_known::Origin;
+use unflake_known::junit_xml::Address;
 use unflake_model::TestId;
-use unflake_report::Origin;
-use unflake_report::junit::Address;
 
 /// All adapters. Of several that recognise a folder, the first is taken; where none does, the very
 /// first.

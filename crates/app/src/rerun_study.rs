@@ -12,8 +12,8 @@ use unflake_adapter::{Around, Part, collection_warnings, with_causes};
 use unflake_detect::Inquiry;
 use unflake_detect::rerun_study::{Extent, Settings, rerun_study};
 use unflake_engine::{Interrupt, Limits};
+use unflake_known::{Ended, Warning};
 use unflake_model::{Budget, Confidence, Experiment, Order, Suite, TestIndex};
-use unflake_report::{Ended, Warning};
 use unflake_stats::compare::Question;
 use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, Tables, tables};
 

@@ -12,12 +12,12 @@ use unflake_adapter::{Around, Given, Part, collection_warnings, with_causes};
 use unflake_detect::Inquiry;
 use unflake_detect::shake::{Culprit, Design, Shaken, root_cause, shake as shaken_by};
 use unflake_engine::{Applied, Interrupt, Limits};
+use unflake_known::shaking::{Plainly, Shaking, Shook};
+use unflake_known::{Confirmation, Ended, Failure, Origin, Warning};
 use unflake_model::{
     Budget, Environment, Evidence, Experiment, Factor, Factors, Order, OutcomeKind, Repetition,
     RunId, Suite, TestId, TestIndex,
 };
-use unflake_report::shake::{Plainly, Shaking, Shook};
-use unflake_report::{Confirmation, Ended, Failure, Origin, Warning};
 use unflake_stats::rate::Rate;
 
 use crate::begin::{Comparison, Keep, Setting};

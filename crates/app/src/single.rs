@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
 use unflake_engine::{Interrupt, Limits};
+use unflake_known::{Failure, KnownFactor, Origin, Record, Warning};
 use unflake_model::random::Random;
 use unflake_model::{
     Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, Tally, TestId,
     TestIndex, Verdict,
 };
-use unflake_report::{Failure, KnownFactor, Origin, Record, Warning};
 
 use crate::begin::{Comparison, Keep, Ready, Setting};
 use crate::drive::{Answer, Source, Watcher as _};

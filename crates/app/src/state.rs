@@ -15,8 +15,8 @@ use std::sync::mpsc;
 use unflake_detect::Suspicion;
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::{Change, Restore, Watching};
+use unflake_known::State;
 use unflake_model::{Evidence, Finding, Group, TestIndex, Verdict};
-use unflake_report::State;
 
 use crate::masked::state;
 use crate::world::{Errand, Hatch, Stopped, Watched};

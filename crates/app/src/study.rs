@@ -11,8 +11,8 @@ use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::{Exposure, Terms};
 use unflake_detect::why::Known;
 use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError, StartErrorKind};
+use unflake_known::{Cold, Ended, Exhibit, Origin, Study, Warning};
 use unflake_model::{Budget, Confidence, RootCause, Spent, Suite, TestId, TestIndex, Verdict};
-use unflake_report::{Cold, Ended, Exhibit, Origin, Study, Warning};
 use unflake_stats::rate::Rate;
 
 use crate::ahead::Ahead;

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 use unflake_engine::{Collected, Level};
-use unflake_report::Warning;
+use unflake_known::Warning;
 use unflake_store::digest;
 
 /// What must be equal.

@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 
 use unflake_adapter::PlainRunner;
+use unflake_known::Confirmation;
 use unflake_model::{
     ClassIndex, Evidence, Finding, Group, Suite, Tally, TestId, TestIndex, Verdict,
 };
-use unflake_report::Confirmation;
 
 use crate::cold::{TRIES, confirm};
 

@@ -15,9 +15,9 @@ use std::time::Duration;
 use unflake_adapter::{Part, collection_warnings};
 use unflake_calls::{Exposure, Function, Set};
 use unflake_engine::{Engine, Event, Interrupt, Limits, Watching};
+use unflake_known::exposed::{Exposed, Row};
+use unflake_known::{Origin, Warning};
 use unflake_model::{Observation, OutcomeKind, Suite, TestId, TestIndex, Verdict};
-use unflake_report::exposed::{Exposed, Row};
-use unflake_report::{Origin, Warning};
 
 use crate::drive::{Answer, FailedAttempt};
 use crate::history::{History, HistoryError};

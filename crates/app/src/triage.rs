@@ -32,12 +32,12 @@ use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
 use unflake_engine::{Engine, Interrupt, Limits};
+use unflake_known::Warning;
+use unflake_known::junit_xml::NoReport;
 use unflake_model::{
     Confidence, Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, Tally, TestId,
     TestIndex, Verdict,
 };
-use unflake_report::Warning;
-use unflake_report::junit_xml::NoReport;
 use unflake_stats::compare::fisher;
 use unflake_stats::plan::rate_detectable;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use unflake_adapter::{Part, PlainRunner};
 use unflake_engine::Collected;
+use unflake_known::{Choice, Cold, Ended, Exhibit, Origin, Record, Seen, State, Warning};
 use unflake_model::{Environment, Finding, Suite, TestIndex};
-use unflake_report::{Choice, Cold, Ended, Exhibit, Origin, Record, Seen, State, Warning};
 
 use crate::ahead::{Naming, Trying};
 use crate::analysis::Found;

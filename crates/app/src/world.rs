@@ -7,10 +7,10 @@ use unflake_engine::{
     Change, Chosen, Ending, Engine, EngineError, Event, Isolation, Perturbed, SubmitError, Waker,
     Watching,
 };
+use unflake_known::Warning;
 use unflake_model::{
     Environment, Evidence, Experiment, Observation, Order, Repetition, RunId, TestIndex,
 };
-use unflake_report::Warning;
 
 use crate::drive::{Answer, FailedAttempt, Happening, World};
 

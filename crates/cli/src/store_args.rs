@@ -86,7 +86,7 @@ impl KeepArgs {
 /// The command line, as it was typed.
 pub(crate) fn command_line() -> String {
     let words =
-        std::env::args_os().skip(1).map(|word| unflake_report::quote(&word.to_string_lossy()));
+        std::env::args_os().skip(1).map(|word| unflake_known::quote(&word.to_string_lossy()));
     ["unflake".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -10,9 +10,9 @@ use unflake_adapter::{
     Part, PlainRunner, Readied, Site, with_causes,
 };
 use unflake_engine::{Interrupt, Launch, Limits};
+use unflake_known::junit_xml::Address;
+use unflake_known::junit_xml::{CiReport, NoReport};
 use unflake_model::{Control, Factors};
-use unflake_report::junit::Address;
-use unflake_report::junit_xml::{CiReport, NoReport};
 
 use crate::module::Prepared;
 use crate::nondex::NonDex;

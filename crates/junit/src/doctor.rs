@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use unflake_adapter::{Check, Examination, Found, with_causes};
 use unflake_engine::Interrupt;
-use unflake_report::plural;
+use unflake_known::plural;
 
 use crate::adapter::COLLECT_MAX;
 use crate::module::{Module, Prepared};

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 
 use unflake_engine::Said;
+use unflake_known::junit_xml::Address;
+use unflake_known::junit_xml::{self, CiReport, Complaint, ComplaintKind, NoReport};
 use unflake_model::{Outcome, Phase};
-use unflake_report::junit::Address;
-use unflake_report::junit_xml::{self, CiReport, Complaint, ComplaintKind, NoReport};
 
 pub(crate) const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
 const NOT_RUN: Said = Said { outcome: Outcome::NotRun, text: String::new() };

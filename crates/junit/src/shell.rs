@@ -1,6 +1,6 @@
 //! Text that a shell reads back as what was meant.
 
-pub(crate) use unflake_report::quote;
+pub(crate) use unflake_known::quote;
 
 /// Words, as one line to paste.
 pub(crate) fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {

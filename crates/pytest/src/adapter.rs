@@ -8,9 +8,9 @@ use unflake_adapter::{
     Readied, Wrong,
 };
 use unflake_engine::{Interrupt, Launch, Level, Limits};
+use unflake_known::junit_xml::Address;
+use unflake_known::junit_xml::{CiReport, NoReport};
 use unflake_model::{Control, Factor, Factors, HashSeeds, Symptom};
-use unflake_report::junit::Address;
-use unflake_report::junit_xml::{CiReport, NoReport};
 
 use crate::interpreter::{Interpreter, Surroundings};
 use crate::plain_runner::{GivenRunner, PythonRunner};

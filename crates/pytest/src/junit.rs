@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use unflake_known::junit_xml::Address;
+use unflake_known::junit_xml::{self, CiReport, ComplaintKind, NoReport};
 use unflake_model::{Outcome, Phase};
-use unflake_report::junit::Address;
-use unflake_report::junit_xml::{self, CiReport, ComplaintKind, NoReport};
 
 use crate::node_id::{junit_address, unittest_address};
 

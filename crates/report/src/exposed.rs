@@ -6,13 +6,14 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use unflake_model::{OutcomeKind, RootCause, TestId};
+use unflake_model::RootCause;
 
+use crate::Layout;
 use crate::json::{Runner, WarningRow, safe_json, seconds};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{more, percent, plural, span};
-use crate::{Layout, Origin, Warning};
+use unflake_known::exposed::{Exposed, Row};
 
 /// The version of the contract with programs.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -23,47 +24,6 @@ const TESTS_MAX: usize = 100;
 const FUNCTIONS_MAX: usize = 8;
 /// What is said of a function whose cause nobody knows.
 const UNKNOWN: &str = "unknown";
-
-/// One test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// The test.
-    pub test: TestId,
-    /// How it ended.
-    pub outcome: OutcomeKind,
-    /// How long it took.
-    pub duration: Duration,
-    /// How many functions it called.
-    pub n_functions: usize,
-    /// Its files: those in which the functions stand that it called.
-    pub n_files: usize,
-    /// The characteristic ones, with what each makes likely.
-    pub exposures: Vec<(Option<RootCause>, String)>,
-}
-
-/// A suite, traced.
-#[derive(Clone, Debug)]
-pub struct Exposed {
-    /// How many tests there are.
-    pub n_tests: usize,
-    /// Those that were run.
-    pub rows: Vec<Row>,
-    /// What the user should know.
-    pub warnings: Vec<Warning>,
-    /// With what it was made.
-    pub origin: Origin,
-}
-
-impl Exposed {
-    /// How many tests are exposed.
-    pub fn n_exposed(&self) -> usize {
-        self.exposed().count()
-    }
-
-    fn exposed(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| !row.exposures.is_empty())
-    }
-}
 
 fn in_words(cause: Option<RootCause>) -> &'static str {
     cause.map_or(UNKNOWN, RootCause::slug)

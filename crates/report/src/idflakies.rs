@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use unflake_model::{OutcomeKind, TestIndex, Verdict};
 
-use crate::{Exhibit, Seen, View};
+use unflake_known::{Exhibit, Seen, View};
 
 /// A list of flaky tests.
 #[derive(Serialize, Deserialize)]

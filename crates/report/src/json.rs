@@ -18,7 +18,7 @@ use unflake_model::{
 use unflake_stats::rate::interval;
 
 use crate::visible::{is_treacherous, tail};
-use crate::{Choice, Exhibit, Failure, KnownFactor, Origin, State, View, Warning};
+use unflake_known::{Choice, Exhibit, Failure, KnownFactor, Origin, State, View, Warning};
 
 /// The version of the contract.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -23,27 +23,17 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use unflake_model::{OutcomeKind, TestId, TestIndex};
 
 use crate::visible::{first_line, tail};
-use crate::{Exhibit, FailedAttempt, Origin, Record, View};
+use unflake_known::junit_xml::{Address, RUN};
+use unflake_known::{Exhibit, FailedAttempt, Origin, Record, View};
 
 /// What a suite is called that has no name.
 const NAME: &str = "unflake";
 /// Failed attempts written per test.
 pub const ATTEMPTS_MAX: usize = 100;
-/// Before the name of the run, which stands above what the runner said.
-pub(crate) const RUN: &str = "run ";
 /// Bytes kept of each text, from its end.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// Characters kept of each message.
 const MESSAGE_CHARS_MAX: usize = 1000;
-
-/// What a test is called in JUnit XML.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Address {
-    /// Its `classname`.
-    pub class: String,
-    /// Its `name`.
-    pub name: String,
-}
 
 /// Writes the reports about the modules of a project, or the one about all of it, which needs no
 /// name. Tests are called as `address` says that their runner calls them.

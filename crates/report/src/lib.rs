@@ -1,8 +1,9 @@
 //! What a campaign found, for people and for programs.
 //!
-//! Every format is a pure function of one [`View`]: what is known when a campaign ends, or when it
-//! is interrupted. Nothing here prints, reads a clock, a terminal or the environment; width and
-//! colour are arguments, and the same view gives the same text on every machine.
+//! Every format is a pure function of a value of `unflake_known`, mostly of one
+//! [`View`](unflake_known::View): what is known when a campaign ends, or when it is interrupted.
+//! Nothing here prints, reads a clock, a terminal or the environment; width and colour are
+//! arguments, and the same view gives the same text on every machine.
 //!
 //! | module | for | bounds |
 //! |---|---|---|
@@ -12,11 +13,9 @@
 //! | [`json`] | programs; the contract is `schemas/findings.json` | failure texts |
 //! | [`markdown`] | a comment on a pull request | bytes, as hosts refuse long ones |
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
-//! | [`junit_xml`] | the other way round: what runners wrote | nothing |
 //! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
 //! | [`rerun_study`] | `unflake study`: the tables of a rerun study | tests |
 //! | [`shake`] | `unflake shake`: what makes a test fail; `schemas/shake.json` | nothing |
-//! | [`saved`] | the history: read back, and shown by the others again | no attempts |
 //!
 //! Three rules hold in all of them.
 //!
@@ -39,31 +38,18 @@ pub mod exposed;
 pub mod idflakies;
 pub mod json;
 pub mod junit;
-pub mod junit_xml;
-mod known;
 pub mod markdown;
 mod page;
 mod ranking;
 pub mod rerun_study;
 mod rows;
-pub mod saved;
 pub mod shake;
-mod shell;
 pub mod table;
 pub mod terminal;
-mod view;
 mod visible;
-mod warning;
 pub mod why;
 mod words;
 
-pub use known::KnownFactor;
 pub use page::{Colour, Detail, Ink, Layout, Page};
-pub use shell::quote;
-pub use view::{
-    Choice, Cold, Confirmation, Ended, Exhibit, FailedAttempt, Failure, Origin, Record, Seen,
-    State, Study, View,
-};
 pub use visible::visible;
-pub use warning::{NotCollected, Warning};
-pub use words::{failed, is_script, percent, plural, span};
+pub use words::{factor_in_words, failed, is_script, percent, plural, span};

@@ -12,7 +12,7 @@ use unflake_model::TestIndex;
 use crate::ranking::{Family, ranked};
 use crate::visible::{last_lines, visible};
 use crate::words::{self, Next, more};
-use crate::{Exhibit, View};
+use unflake_known::{Exhibit, View};
 
 /// GitHub refuses comments of more than 65,536 characters; this leaves room for a caller's words.
 pub const BYTES_MAX: usize = 60_000;

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use owo_colors::{OwoColorize as _, Style};
 use unflake_model::Verdict;
 
-use crate::Warning;
 use crate::visible::visible;
+use unflake_known::Warning;
 
 /// Whether to send colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use unflake_model::{Finding, Tally, TestIndex, Verdict};
 
-use crate::{Exhibit, View};
+use unflake_known::{Exhibit, View};
 
 /// Findings that share a cause, most telling first.
 #[derive(Clone, Debug)]

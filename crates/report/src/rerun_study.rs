@@ -15,7 +15,8 @@ use unflake_stats::rerun_study::{Advice, Place, Tables, TestRow, TimingHint};
 use unflake_stats::suite_failure::Relatedness;
 
 use crate::words::{failed, percent, plural, span};
-use crate::{Detail, Ink, Layout, Page, Warning, visible};
+use crate::{Detail, Ink, Layout, Page, visible};
+use unflake_known::Warning;
 
 /// The version of what programs are told.
 const SCHEMA_VERSION: u32 = 1;

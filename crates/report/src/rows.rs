@@ -2,10 +2,11 @@
 
 use unflake_model::{CleanersOf, Group, TestIndex};
 
+use crate::Detail;
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{self, Next, is_script, more, noun};
-use crate::{Choice, Detail, Exhibit, State, View};
+use unflake_known::{Choice, Exhibit, State, View};
 
 /// What stands before the polluters that cleaners clean up after.
 const AFTER: &str = "after ";
@@ -136,7 +137,7 @@ pub(crate) fn choice_in_words(choice: &Choice) -> Vec<String> {
 /// What an earlier `shake` found.
 pub(crate) fn factors(page: &mut Page, exhibit: &Exhibit) {
     for (number, factor) in exhibit.factors.iter().enumerate() {
-        page.row(if number == 0 { "factor" } else { "" }, &factor.in_words());
+        page.row(if number == 0 { "factor" } else { "" }, &words::factor_in_words(factor));
     }
 }
 

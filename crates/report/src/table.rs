@@ -5,7 +5,7 @@
 use crate::ranking::ranked;
 use crate::rows::id;
 use crate::words::{limits, more, noun, percent};
-use crate::{Exhibit, View};
+use unflake_known::{Exhibit, View};
 
 /// Lines shown.
 const LINES_MAX: usize = 1000;

@@ -16,7 +16,8 @@ use crate::page::{Ink, Page};
 use crate::ranking::{Family, ranked};
 use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
 use crate::visible::first_line;
-use crate::{Detail, Exhibit, Layout, View, words};
+use crate::{Detail, Layout, words};
+use unflake_known::{Exhibit, View};
 
 /// Findings of one cause that are shown in full.
 const FULL_PER_CAUSE: usize = 3;

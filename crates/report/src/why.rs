@@ -11,7 +11,8 @@ use crate::page::{Ink, Page};
 use crate::ranking::ranked;
 use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
 use crate::visible::{last_lines, visible};
-use crate::{Cold, Detail, Ended, Exhibit, Layout, View, terminal, words};
+use crate::{Detail, Layout, terminal, words};
+use unflake_known::{Cold, Ended, Exhibit, View};
 
 const CAPS: Caps = Caps { items: 100, group: 100 };
 /// Lines of a failure's text.

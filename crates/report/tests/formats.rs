@@ -8,19 +8,18 @@ mod views;
 use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
+use unflake_known::junit_xml::Address;
+use unflake_known::{Cold, Confirmation, Ended, Failure, Origin, View, saved};
 use unflake_model::{TestId, Verdict};
-use unflake_report::{
-    Cold, Colour, Confirmation, Detail, Ended, Failure, Layout, Origin, View, json, junit,
-    markdown, saved, table, terminal, why,
-};
+use unflake_report::{Colour, Detail, Layout, json, junit, markdown, table, terminal, why};
 use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
 
 const PLAIN: Layout = Layout::plain(80);
 
 /// Names as some runner might write them.
-fn address(origin: &Origin, id: &TestId) -> junit::Address {
+fn address(origin: &Origin, id: &TestId) -> Address {
     let (class, name) = id.as_str().split_once("::").unwrap_or((&origin.runner, id.as_str()));
-    junit::Address { class: class.to_owned(), name: name.to_owned() }
+    Address { class: class.to_owned(), name: name.to_owned() }
 }
 
 fn junit_of(view: &View<'_>) -> String {

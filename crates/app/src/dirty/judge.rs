@@ -15,8 +15,8 @@
 use std::collections::BTreeMap;
 
 use unflake_engine::Change;
+use unflake_known::inspection::{Harmless, Leaver, Left, Standing};
 use unflake_model::{Suite, TestId};
-use unflake_report::dirt::{Harmless, Leaver, Left, Standing};
 
 use crate::dirty::allow::AllowList;
 use crate::dirty::{Seen, Stretch};

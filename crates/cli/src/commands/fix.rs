@@ -8,8 +8,9 @@ use std::io::{self, Write as _};
 use serde::Serialize;
 use unflake_adapter::with_causes;
 use unflake_app::fix::{Fix, FixError, FixRequest, Patch, Rejected, apply, fix};
+use unflake_known::quote;
 use unflake_model::{TestId, Verdict};
-use unflake_report::{Detail, Ink, Layout, Page, plural, quote, visible};
+use unflake_report::{Detail, Ink, Layout, Page, plural, visible};
 
 use crate::commands::study::{Task, goal};
 use crate::exit::{self, Failure};

@@ -7,7 +7,8 @@ use clap::ValueEnum;
 use unflake_app::dirty::allow::AllowList;
 use unflake_app::dirty::{LintRequest, Scope, lint};
 use unflake_engine::Interrupt;
-use unflake_report::dirt::{Inspection, Shown, json, markdown, text};
+use unflake_known::inspection::Inspection;
+use unflake_report::dirt::{Shown, json, markdown, text};
 
 use crate::exit::{self, Failure};
 use crate::opened::{Manner, Opened, Parts, Tracing, look_into};

@@ -7,10 +7,10 @@ use unflake_app::begin::Unfinished;
 use unflake_app::registry::{adapter_of, address};
 use unflake_app::single::{Failing, Known, Sequence, Single, SingleRequest, single};
 use unflake_engine::Interrupt;
+use unflake_known::{Ended, KnownFactor, View, quote};
 use unflake_model::{Confidence, RunId, Spent, TestId, Verdict};
 use unflake_report::{
-    Detail, Ended, Ink, KnownFactor, Layout, Page, View, failed, junit, plural, quote, span,
-    visible,
+    Detail, Ink, Layout, Page, factor_in_words, failed, junit, plural, span, visible,
 };
 use unflake_stats::rate::interval;
 
@@ -128,7 +128,7 @@ fn tell(page: &mut Page, failing: &Failing, runner: &str) {
             }
             page.row("before", &failed(known.tally, Confidence::USUAL));
             for factor in &known.factors {
-                page.row("factor", &factor.in_words());
+                page.row("factor", &factor_in_words(factor));
                 let commands: Vec<_> =
                     factor.command.iter().map(|command| visible(command)).collect();
                 page.exact("reproduce", Ink::Command, &commands);

@@ -5,9 +5,10 @@ use std::io::{self, Write as _};
 use unflake_adapter::Abilities;
 use unflake_app::shake::{ShakeRequest, shake};
 use unflake_app::study::Question;
+use unflake_known::Ended;
+use unflake_known::shaking::Shaking;
 use unflake_model::{Factor, Factors};
-use unflake_report::Ended;
-use unflake_report::shake::{Shaking, json, text};
+use unflake_report::shake::{json, text};
 use unflake_stats::rate::Rate;
 
 use crate::commands::study::{Task, goal};

@@ -11,8 +11,9 @@ use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
+use unflake_known::{Study, View};
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_report::{Layout, Study, View, idflakies, json, junit, markdown, table, terminal, why};
+use unflake_report::{Layout, idflakies, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
@@ -266,7 +267,7 @@ fn code(study: &Study) -> u8 {
     };
     if verdicts().any(is_flaky) {
         exit::FOUND
-    } else if study.ended != unflake_report::Ended::Confident
+    } else if study.ended != unflake_known::Ended::Confident
         || verdicts().any(|verdict| verdict == Verdict::InsufficientEvidence)
     {
         exit::UNDECIDED

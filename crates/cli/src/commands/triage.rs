@@ -10,9 +10,11 @@ use serde::Serialize;
 use unflake_adapter::Part;
 use unflake_app::triage::{Triage, TriageError, TriageRequest, Triaged, triage};
 use unflake_engine::Interrupt;
+use unflake_known::junit_xml::NoReport;
 use unflake_model::{Confidence, Tally, TestId, Verdict};
-use unflake_report::junit_xml::NoReport;
-use unflake_report::{Detail, Ink, Layout, Page, percent, plural, quote, visible};
+
+use unflake_known::quote;
+use unflake_report::{Detail, Ink, Layout, Page, percent, plural, visible};
 
 use crate::exit::{self, Failure};
 use crate::opened::{Manner, Opened, Tracing, look_into, share_of};

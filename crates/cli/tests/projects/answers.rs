@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use unflake_report::junit_xml;
+use unflake_known::junit_xml;
 
 use crate::common::{Project, VICTIM, python};
 use crate::robust::bare_python;

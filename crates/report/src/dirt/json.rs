@@ -4,8 +4,9 @@
 use serde::Serialize;
 use unflake_model::TestId;
 
-use crate::dirt::{Inspection, Leaver, Left, Shown, Standing};
+use crate::dirt::Shown;
 use crate::json::{Runner, WarningRow, safe_json, seconds};
+use unflake_known::inspection::{Inspection, Leaver, Left, Standing};
 
 /// The version of the contract.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -2,9 +2,10 @@
 //! [`crate::markdown`] is.
 
 use crate::dirt::text::{crowd_in_words, headline, sentences};
-use crate::dirt::{Inspection, Left, Shown, Standing};
+use crate::dirt::{Shown, crowds, meaning};
 use crate::markdown::{Comment, code};
 use crate::words::more;
+use unflake_known::inspection::{Inspection, Left, Standing};
 
 /// Where the table ends at the latest; the rest is for what follows.
 const TABLE_BYTES: usize = 48_000;
@@ -17,7 +18,7 @@ const ROWS_MAX: usize = 200;
 pub fn render(inspection: &Inspection, shown: Shown) -> String {
     let mut comment = Comment::default();
     comment.add(&format!("### unflake lint: {}\n\n", headline(inspection)));
-    let crowds = inspection.crowds();
+    let crowds = crowds(inspection);
     let items = crowds.iter().map(|crowd| format!("- {}\n", code(&crowd_in_words(crowd))));
     if 0 < comment.add_within(TABLE_BYTES / 4, items) {
         comment.add("\n");
@@ -59,7 +60,7 @@ fn cells(left: &Left) -> String {
             format!("put back by {}", code(test.as_str()))
         }
         Standing::PutsBack { left_by } => format!("puts back what {} left", code(left_by.as_str())),
-        Standing::Harmless(why) => format!("harmless: {}", why.meaning()),
+        Standing::Harmless(why) => format!("harmless: {}", meaning(*why)),
         Standing::Allowed { entry } => format!("allowed by {}", code(entry)),
     };
     let state = &left.state;

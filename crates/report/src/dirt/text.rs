@@ -1,11 +1,13 @@
 //! For a maintainer: which tests are dirty, and what each leaves behind, one line a place.
 
-use crate::dirt::{Crowd, Inspection, Leaver, Left, Shown, Standing};
+use crate::Layout;
+use crate::dirt::{Crowd, Shown, crowds, meaning};
 use crate::page::{Ink, Page};
 use crate::rows::state_in_words;
 use crate::visible::{shortened, visible};
 use crate::words::{more, plural, span};
-use crate::{Ended, Layout, State};
+use unflake_known::inspection::{Inspection, Leaver, Left, Standing};
+use unflake_known::{Ended, State};
 
 /// Tests that are listed.
 const TESTS_MAX: usize = 100;
@@ -21,7 +23,7 @@ const LINES_MAX: usize = 1000;
 /// The whole report.
 pub fn render(inspection: &Inspection, shown: Shown, layout: Layout) -> String {
     let mut page = Page::new(layout);
-    let crowds = inspection.crowds();
+    let crowds = crowds(inspection);
     page.line(&[(Ink::Heading, &headline(inspection))]);
     show_crowds(&mut page, &crowds);
     let is_told = |left: &Left| crowds.iter().any(|crowd| crowd.holds(left));
@@ -78,7 +80,7 @@ fn remark(left: &Left) -> Option<String> {
             Some(format!("put back by {}", visible(test.as_str())))
         }
         Standing::PutsBack { left_by } => Some(format!("left by {}", visible(left_by.as_str()))),
-        Standing::Harmless(why) => Some(format!("harmless: {}", why.meaning())),
+        Standing::Harmless(why) => Some(format!("harmless: {}", meaning(*why))),
         Standing::Allowed { entry } => Some(format!("allowed by `{}`", visible(entry))),
     };
     let parts: Vec<String> = [by, standing].into_iter().flatten().collect();
@@ -235,7 +237,7 @@ fn not_counted(inspection: &Inspection, shown: Shown) -> Option<String> {
         .n_harmless()
         .into_iter()
         .map(|(why, count)| {
-            format!("{} where {}", plural(count, "change", "changes"), why.meaning())
+            format!("{} where {}", plural(count, "change", "changes"), meaning(why))
         })
         .collect();
     let n_allowed = inspection.n_allowed();

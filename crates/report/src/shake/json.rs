@@ -5,7 +5,7 @@ use unflake_model::{Confidence, Tally};
 use unflake_stats::rate::{interval, upper_bound};
 
 use crate::json::{Runner, WarningRow, safe_json, seconds};
-use crate::shake::{Shaking, Shook};
+use unflake_known::shaking::{Shaking, Shook};
 
 /// The version of the contract.
 pub const SCHEMA_VERSION: u32 = 1;

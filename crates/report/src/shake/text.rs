@@ -4,10 +4,11 @@ use unflake_model::{Confidence, Decides, Factor, RootCause, Tally};
 use unflake_stats::rate::upper_bound;
 
 use crate::page::{Ink, Page};
-use crate::shake::{Shaking, Shook};
 use crate::visible::visible;
 use crate::words::{is_script, limits, of, percent, plural, span};
-use crate::{Confirmation, Detail, Ended, Layout, quote};
+use crate::{Detail, Layout};
+use unflake_known::shaking::{Shaking, Shook};
+use unflake_known::{Confirmation, Ended, quote};
 
 /// The whole report.
 pub fn render(shaking: &Shaking, layout: Layout) -> String {

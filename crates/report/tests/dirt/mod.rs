@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use unflake_known::inspection::{Harmless, Inspection, Leaver, Left, Standing, Unseen};
+use unflake_known::{Ended, Origin, State, Warning};
 use unflake_model::OutcomeKind;
-use unflake_report::dirt::{
-    Harmless, Inspection, Leaver, Left, Shown, Standing, Unseen, json, markdown, text,
-};
-use unflake_report::{Ended, Layout, Origin, State, Warning};
+use unflake_report::Layout;
+use unflake_report::dirt::{Shown, json, markdown, text};
 
 use crate::schema::faults_by;
 

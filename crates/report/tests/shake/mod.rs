@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use unflake_known::saved::shaking as saved;
+use unflake_known::shaking::{Plainly, Shaking, Shook};
+use unflake_known::{Confirmation, Ended, Failure, Origin};
 use unflake_model::{
     Confidence, Decides, Factor, Factors, RootCause, Spent, Tally, TestId, Verdict,
 };
-use unflake_report::shake::{Plainly, Shaking, Shook, json, saved, text};
-use unflake_report::{Confirmation, Ended, Failure, Layout, Origin};
+use unflake_report::Layout;
+use unflake_report::shake::{json, text};
 
 use crate::schema::faults_by;
 

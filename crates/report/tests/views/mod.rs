@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use unflake_known::{
+    Cold, Confirmation, Ended, Exhibit, FailedAttempt, Failure, NotCollected, Origin, Record,
+    State, Study, View, Warning,
+};
 use unflake_model::{
     Cause, CleanersOf, Confidence, Contrast, Dependencies, Finding, Group, OutcomeChange,
     OutcomeKind, RunId, Spent, Suite, SuiteBuilder, Tally, TestIndex, Tried, Verdict,
-};
-use unflake_report::{
-    Cold, Confirmation, Ended, Exhibit, FailedAttempt, Failure, NotCollected, Origin, Record,
-    State, Study, View, Warning,
 };
 
 /// What a view borrows from.

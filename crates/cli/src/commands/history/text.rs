@@ -2,7 +2,7 @@
 
 use unflake_app::history::{Past, question};
 use unflake_model::{Confidence, Tally, TestId};
-use unflake_report::{Detail, Ink, Layout, Page, failed, plural, visible};
+use unflake_report::{Detail, Ink, Layout, Page, factor_in_words, failed, plural, visible};
 use unflake_store::{CampaignSummary, TestRecord};
 
 use crate::when::date_and_time;
@@ -76,7 +76,7 @@ pub(super) fn past(test: &TestId, past: &Past, layout: Layout) -> String {
     }
     for factor in &past.factors {
         page.blank();
-        page.prose(&factor.in_words());
+        page.prose(&factor_in_words(factor));
         let commands: Vec<_> = factor.command.iter().map(|command| visible(command)).collect();
         page.exact("reproduce", Ink::Command, &commands);
     }

@@ -7,6 +7,8 @@
 //! Old histories are read by new programs: keys are only ever added, each with a default, and a
 //! text of a newer [`VERSION`] is refused by name instead of being half understood.
 
+pub mod shaking;
+
 use std::rc::Rc;
 use std::time::Duration;
 

@@ -147,7 +147,7 @@ impl Warning {
                 format!("the system refused the {level}: {reason}")
             }
             Self::IsolationSteppedDown { level, n_tests } => {
-                let tests = crate::words::plural(*n_tests, "test", "tests");
+                let tests = crate::plural(*n_tests, "test", "tests");
                 format!("the {level} was left out, because under it {tests} ended differently")
             }
             Self::ForkUnsafe { reason } => {
@@ -158,16 +158,16 @@ impl Warning {
                 format!("the plugin {plugin} was switched off, because it {reason}")
             }
             Self::OrderNotExpressible { n_orders, reason } => {
-                let orders = crate::words::plural(*n_orders, "order", "orders");
+                let orders = crate::plural(*n_orders, "order", "orders");
                 format!("{orders} could not be run as planned: {reason}")
             }
             Self::OutputTruncated { n_attempts, bytes_max } => {
-                let attempts = crate::words::plural(*n_attempts, "attempt", "attempts");
+                let attempts = crate::plural(*n_attempts, "attempt", "attempts");
                 format!("the output of {attempts} was cut to {bytes_max} bytes each")
             }
             Self::NotRecorded { reason } => format!("no history is kept: {reason}"),
             Self::DiffersFromPlain { n_tests } => {
-                let tests = crate::words::plural(*n_tests, "test", "tests");
+                let tests = crate::plural(*n_tests, "test", "tests");
                 format!("{tests} ended otherwise than in the plain runner, isolated or not")
             }
             Self::NotCompared { reason } => {
@@ -182,12 +182,12 @@ impl Warning {
                 format!("the plain runner could not be asked{about}: {reason}")
             }
             Self::NotRepeated { tests } => {
-                let items = crate::words::plural(tests.len() as u64, "test", "tests");
+                let items = crate::plural(tests.len() as u64, "test", "tests");
                 let which = named(tests);
                 format!("{items} of a plugin's own kind ran once only in each process: {which}")
             }
             Self::TwiceNotShown { tests } => {
-                let items = crate::words::plural(tests.len() as u64, "test", "tests");
+                let items = crate::plural(tests.len() as u64, "test", "tests");
                 let which = named(tests);
                 format!(
                     "{items} failed the second time in one process of ours, which the plain runner \
@@ -195,7 +195,7 @@ impl Warning {
                 )
             }
             Self::PerturbedNotRun { n_runs, reason } => {
-                let runs = crate::words::plural(*n_runs, "run", "runs");
+                let runs = crate::plural(*n_runs, "run", "runs");
                 let choices = "other open choices, such as another hash seed,";
                 format!("{runs} under {choices} could not be started: {reason}")
             }
@@ -260,7 +260,7 @@ impl Warning {
 
 fn named(tests: &[String]) -> String {
     let shown = tests[..tests.len().min(PARTS_MAX)].join(", ");
-    let more = crate::words::more(tests.len(), PARTS_MAX);
+    let more = crate::more(tests.len(), PARTS_MAX);
     more.map_or_else(|| shown.clone(), |more| format!("{shown}, {more}"))
 }
 
@@ -270,7 +270,7 @@ fn not_collected(parts: &[NotCollected]) -> String {
         .take(PARTS_MAX)
         .map(|part| format!("{} ({})", part.place, part.reason.lines().next().unwrap_or_default()))
         .collect();
-    let more = crate::words::more(parts.len(), PARTS_MAX);
+    let more = crate::more(parts.len(), PARTS_MAX);
     let more = more.map(|more| format!(", {more}")).unwrap_or_default();
     format!("not collected: {}{more}", named.join(", "))
 }

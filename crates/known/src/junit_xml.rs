@@ -7,7 +7,17 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use crate::junit;
+/// Before the name of the run, which stands above what the runner said in our own reports.
+pub const RUN: &str = "run ";
+
+/// What a test is called in JUnit XML.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    /// Its `classname`.
+    pub class: String,
+    /// Its `name`.
+    pub name: String,
+}
 
 /// One `testcase`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +81,7 @@ impl Complaint {
             ComplaintKind::Overcome => self.text.trim(),
             _ => &self.text,
         };
-        let rest = text.strip_prefix(junit::RUN).and_then(|rest| rest.split_once('\n'));
+        let rest = text.strip_prefix(RUN).and_then(|rest| rest.split_once('\n'));
         rest.filter(|(run, _)| is_name(run)).map_or(text, |(_, said)| said)
     }
 }

@@ -1,6 +1,6 @@
 //! What shaking a test has shown, written so that it can be read back and shown again.
 //!
-//! For the history, as [`crate::saved`] is, and under the same rules: keys are only ever added, and
+//! For the history, as [`super`] is, and under the same rules: keys are only ever added, and
 //! a text of a newer version is not half understood.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use unflake_model::{Confidence, Decides, Factor, Factors, RootCause, Spent, Tally};
 
-use crate::shake::{Plainly, Shaking, Shook};
+use crate::shaking::{Plainly, Shaking, Shook};
 use crate::{Confirmation, Ended, Failure, Origin, Warning};
 
 /// The version of the format.

@@ -2,9 +2,7 @@
 
 use unflake_model::{Factors, RootCause, Tally};
 
-use crate::shake::{Shaking, Shook};
-use crate::visible::visible;
-use crate::words::of;
+use crate::shaking::{Shaking, Shook};
 
 /// A circumstance that changes how a test ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,23 +42,6 @@ impl KnownFactor {
             is_of_older_code,
         };
         shaking.exhibits.iter().map(one).collect()
-    }
-
-    /// "`hash-seed` makes it fail (…): failed 9 of 10 with it, 0 of 10 without; shaken in 3f2a91".
-    pub fn in_words(&self) -> String {
-        let side = if self.makes_it_fail { "makes it fail" } else { "makes it pass" };
-        let how = match self.how.join("; ") {
-            how if how.is_empty() => String::new(),
-            how => format!(" ({})", visible(&how)),
-        };
-        let older = if self.is_of_older_code { ", of older code" } else { "" };
-        format!(
-            "{} {side}{how}: failed {} with it, {} without; shaken in {}{older}",
-            self.factors,
-            of(self.with),
-            of(self.without),
-            self.campaign,
-        )
     }
 }
 

@@ -1,0 +1,148 @@
+//! A finding with everything that was made of it: commands, confirmation, failure, state, choices.
+
+use unflake_model::{Finding, OutcomeKind, RunId, TestIndex};
+
+use crate::KnownFactor;
+
+/// A finding, with what was made of it.
+#[derive(Clone, Debug)]
+pub struct Exhibit {
+    /// The finding.
+    pub finding: Finding,
+    /// Commands to paste into a shell, which show the effect with the project's own runner.
+    pub reproduce: Vec<String>,
+    /// What these commands showed when they were tried, without us in the process.
+    pub cold: Cold,
+    /// How it failed, once.
+    pub failure: Option<Failure>,
+    /// Where the tests share state, as far as that is known.
+    pub state: Vec<State>,
+    /// Which open choices it depends on, as far as that is known: one, or the first and the last
+    /// of several that matter together.
+    pub choices: Vec<Choice>,
+    /// What an earlier `shake` found to change how it ends.
+    pub factors: Vec<KnownFactor>,
+    /// How it ended in the original order, and an order in which it ended otherwise.
+    pub seen: Option<(Seen, Seen)>,
+}
+
+/// How a test ended in an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// How.
+    pub outcome: OutcomeKind,
+    /// The order, up to the test.
+    pub order: Vec<TestIndex>,
+    /// In which run.
+    pub run: RunId,
+}
+
+/// A choice that the language leaves open, such as the order of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What of the language is asked: `java.util.HashMap$KeySet.iterator`.
+    pub api: String,
+    /// Who asks: `com.acme.Receipt.text(Receipt.java:28)`.
+    pub place: String,
+    /// The line of the test that led there, if that is another place.
+    pub test: Option<String>,
+    /// Its number among all choices of the run, from 1.
+    pub number: u64,
+    /// How many there were.
+    pub n: u64,
+}
+
+/// What the project's own runner says about a finding. One value, so that what it shows never
+/// stands beside that it could not be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cold {
+    /// Nothing: it was not asked.
+    #[default]
+    NotAsked,
+    /// Nothing: it could not be asked, for this reason.
+    Refused(String),
+    /// This.
+    Said(Confirmation),
+}
+
+impl Cold {
+    /// What it showed, if it was asked.
+    pub fn said(&self) -> Option<Confirmation> {
+        match self {
+            Self::Said(confirmation) => Some(*confirmation),
+            Self::NotAsked | Self::Refused(_) => None,
+        }
+    }
+
+    /// Whether it was asked, and showed what was found every time.
+    pub fn is_shown(&self) -> bool {
+        self.said().is_some_and(Confirmation::is_complete)
+    }
+}
+
+impl From<Result<Option<Confirmation>, String>> for Cold {
+    fn from(answer: Result<Option<Confirmation>, String>) -> Self {
+        match answer {
+            Ok(Some(confirmation)) => Self::Said(confirmation),
+            Ok(None) => Self::NotAsked,
+            Err(reason) => Self::Refused(reason),
+        }
+    }
+}
+
+/// What came of trying the printed commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Confirmation {
+    /// How often the test ended as predicted.
+    pub as_predicted: u32,
+    /// How often it was tried.
+    pub tries: u32,
+    /// How many other victims of the same polluters ran in the same processes, before or after it.
+    pub others: u32,
+}
+
+/// How an attempt failed, in the runner's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The short form.
+    pub message: String,
+    /// The long form: traceback, captured output.
+    pub text: String,
+}
+
+/// A place that tests share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The place, as the language spells it: `shop.config.SETTINGS['currency']`.
+    pub place: String,
+    /// What sort of place it is: `global`, `file`, `environment` …
+    pub kind: String,
+    /// What was there before the tests it depends on, if anything was.
+    pub before: Option<String>,
+    /// What they left there, if anything.
+    pub after: Option<String>,
+}
+
+impl Exhibit {
+    /// Whether the finding was put to the test again and nothing contradicted it since. Of one that
+    /// depends on the order the commands must have shown it; of a test that fails at random they
+    /// promise nothing.
+    pub fn is_confirmed(&self) -> bool {
+        let is_tried = self.cold.said().is_some() || self.reproduce.is_empty();
+        let needs_trial = self.finding.verdict.is_order_dependent();
+        self.finding.confirmed && !self.is_contradicted() && (is_tried || !needs_trial)
+    }
+
+    /// Whether the commands did not show what they promise.
+    pub fn is_contradicted(&self) -> bool {
+        !self.finding.verdict.is_non_deterministic()
+            && self.cold.said().is_some_and(|confirmation| !confirmation.is_complete())
+    }
+}
+
+impl Confirmation {
+    /// Whether it was tried, and ended as predicted every time.
+    pub fn is_complete(self) -> bool {
+        0 < self.tries && self.as_predicted == self.tries
+    }
+}

@@ -1,0 +1,55 @@
+//! Which runner, seed, command and campaign stand behind an answer, so that it can be had again.
+
+use std::collections::BTreeMap;
+
+use unflake_model::RunId;
+
+/// What was run, to run it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The project's own runner: `pytest`.
+    pub runner: String,
+    /// Its version.
+    pub runner_version: String,
+    /// The seed of all orders.
+    pub seed: u64,
+    /// How strings were hashed, if we decided it: a number for `PYTHONHASHSEED`.
+    pub hash_seed: Option<u64>,
+    /// The command line that started the campaign.
+    pub command: String,
+    /// The name of the campaign in the history; `None` where it is not kept.
+    pub campaign: Option<String>,
+    /// Runs of other campaigns that served as evidence, by their numbers here: their names.
+    pub lent: BTreeMap<RunId, String>,
+}
+
+impl Origin {
+    /// Of a runner as it names itself: `pytest 8.3.1`.
+    pub fn new(runner: &str, seed: u64, command: &str, campaign: Option<String>) -> Self {
+        let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
+        Self {
+            runner: runner.to_owned(),
+            runner_version: version.to_owned(),
+            seed,
+            hash_seed: None,
+            command: command.to_owned(),
+            campaign,
+            lent: BTreeMap::new(),
+        }
+    }
+
+    /// The first number of runs that are lent: no campaign has as many of its own.
+    pub const LENT: RunId = RunId(1_000_000_000_000);
+
+    /// A run as it is given to `unflake replay`: campaign and number, or the number alone where
+    /// there is no history to find it in.
+    pub fn run_name(&self, run: RunId) -> String {
+        if let Some(name) = self.lent.get(&run) {
+            return name.clone();
+        }
+        match &self.campaign {
+            Some(campaign) => format!("{campaign}/{}", run.0),
+            None => run.0.to_string(),
+        }
+    }
+}

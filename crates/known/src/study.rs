@@ -1,0 +1,165 @@
+//! Everything a finished or interrupted campaign knows, in one value.
+//!
+//! Built by whoever ran the campaign; read by every renderer. No part has a default: a format
+//! that shows nothing where something was forgotten would mislead.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use unflake_model::{
+    Cause, Confidence, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex,
+};
+
+use crate::{Exhibit, Failure, Origin, Warning};
+
+/// Everything a finished or interrupted campaign knows.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    /// All tests.
+    pub suite: &'a Suite,
+    /// What was found, each finding with what belongs to it; in any order.
+    pub exhibits: &'a [Exhibit],
+    /// Findings that share a root cause. A finding that stands in none is a cause of its own.
+    pub causes: &'a [Cause],
+    /// Tests that ended in different ways, whatever that means.
+    pub changes: &'a [OutcomeChange],
+    /// Tests that failed in the last of the set-up runs, in the original order.
+    pub set_up_failing: &'a [TestIndex],
+    /// What each test did, at the test's position in the suite. A test past the end never ran.
+    pub records: &'a [Record],
+    /// What limits the answer.
+    pub warnings: &'a [Warning],
+    /// What was spent, summed over all workers.
+    pub spent: Spent,
+    /// How many runs of an earlier, unfinished start served as evidence, at no cost.
+    pub n_recalled: u64,
+    /// How long it took on the clock of the wall.
+    pub wall_time: Duration,
+    /// How many whole orders were run.
+    pub n_orders: u64,
+    /// A test with this flake rate would have been seen to fail with [`View::confidence`].
+    pub flake_rate_detectable: f64,
+    /// Under how many hash seeds tests were run, each in an order of its own; 1 if not varied.
+    pub n_seeds: u64,
+    /// The confidence asked for; also that of the intervals.
+    pub confidence: Confidence,
+    /// Why the campaign looked no further.
+    pub ended: Ended,
+    /// What was run, to run it again.
+    pub origin: &'a Origin,
+}
+
+/// What a [`View`] shows, as a value of its own.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// See [`View::suite`].
+    pub suite: Rc<Suite>,
+    /// See [`View::exhibits`].
+    pub exhibits: Vec<Exhibit>,
+    /// See [`View::causes`].
+    pub causes: Vec<Cause>,
+    /// See [`View::changes`].
+    pub changes: Vec<OutcomeChange>,
+    /// See [`View::set_up_failing`].
+    pub set_up_failing: Vec<TestIndex>,
+    /// See [`View::records`].
+    pub records: Vec<Record>,
+    /// See [`View::warnings`].
+    pub warnings: Vec<Warning>,
+    /// See [`View::spent`].
+    pub spent: Spent,
+    /// See [`View::n_recalled`].
+    pub n_recalled: u64,
+    /// See [`View::wall_time`].
+    pub wall_time: Duration,
+    /// See [`View::n_orders`].
+    pub n_orders: u64,
+    /// See [`View::flake_rate_detectable`].
+    pub flake_rate_detectable: f64,
+    /// See [`View::n_seeds`].
+    pub n_seeds: u64,
+    /// See [`View::confidence`].
+    pub confidence: Confidence,
+    /// See [`View::ended`].
+    pub ended: Ended,
+    /// See [`View::origin`].
+    pub origin: Origin,
+}
+
+impl Study {
+    /// To be shown.
+    pub fn view(&self) -> View<'_> {
+        View {
+            suite: &self.suite,
+            exhibits: &self.exhibits,
+            causes: &self.causes,
+            changes: &self.changes,
+            set_up_failing: &self.set_up_failing,
+            records: &self.records,
+            warnings: &self.warnings,
+            spent: self.spent,
+            n_recalled: self.n_recalled,
+            wall_time: self.wall_time,
+            n_orders: self.n_orders,
+            flake_rate_detectable: self.flake_rate_detectable,
+            n_seeds: self.n_seeds,
+            confidence: self.confidence,
+            ended: self.ended,
+            origin: &self.origin,
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    /// What is shown about this test, if anything.
+    pub fn exhibit(&self, test: TestIndex) -> Option<&'a Exhibit> {
+        self.exhibits.iter().find(|exhibit| exhibit.finding.test == test)
+    }
+}
+
+/// What one test did in the plain environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Passes and failures.
+    pub tally: Tally,
+    /// How often it was skipped.
+    pub skipped: u64,
+    /// The failed attempts that were kept, in the order in which they were made.
+    pub failures: Vec<FailedAttempt>,
+}
+
+/// One attempt that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// In which run.
+    pub run: RunId,
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// What was said about it.
+    pub failure: Failure,
+}
+
+/// Why a campaign looked no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Enough was run for the confidence asked for.
+    Confident,
+    /// The budget did not cover more.
+    OutOfBudget,
+    /// It was told to stop.
+    Interrupted,
+}
+
+impl Ended {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Confident, Self::OutOfBudget, Self::Interrupted];
+
+    /// The name in machine-readable formats.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Confident => "confident",
+            Self::OutOfBudget => "out-of-budget",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
