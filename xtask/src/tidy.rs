@@ -26,12 +26,13 @@ const LEFTOVERS: [&str; 6] = [
 ];
 
 /// From the bottom up. A crate may use crates of lower layers only; the last may use all.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["unflake-model", "unflake-wire"],
     &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store", "unflake-calls"],
     &["unflake-detect", "unflake-engine", "unflake-known"],
     &["unflake-adapter", "unflake-report"],
     &["unflake-pytest", "unflake-junit"],
+    &["unflake-campaign"],
     &["unflake-app"],
     &["unflake", "xtask"],
 ];

@@ -71,9 +71,9 @@ pub trait Adapter: Sync {
         self.marks().iter().any(|mark| folder.join(mark).is_file())
     }
 
-    /// Whether it reaches the runner of this name.
+    /// Whether it reaches this runner: a name, or a name and a version.
     fn reaches(&self, runner: &str) -> bool {
-        self.runners().iter().any(|known| known.name == runner)
+        self.runners().iter().any(|known| known.name == runner_name(runner))
     }
 }
 
@@ -84,6 +84,11 @@ pub struct Runner {
     pub name: &'static str,
     /// What it is, for `--help`.
     pub description: &'static str,
+}
+
+/// The name of a runner, of its name and version.
+pub fn runner_name(runner: &str) -> &str {
+    runner.split(' ').next().unwrap_or(runner)
 }
 
 /// A project that was opened.

@@ -26,12 +26,13 @@ use unflake_engine::{Collected, Interrupt, Limits};
 use unflake_known::{Ended, Exhibit, Study};
 use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIndex, Verdict};
 
-use crate::begin::Keep;
-use crate::history::History;
-use crate::logbook::Progress;
-use crate::single::Known;
-use crate::study::{Looked, Request, StudyError, look};
-use crate::until::Until;
+use unflake_campaign::begin::Keep;
+use unflake_campaign::campaign::{Looked, look};
+use unflake_campaign::deadline::Deadline;
+use unflake_campaign::history::{History, Known};
+use unflake_campaign::logbook::Progress;
+use unflake_campaign::open::CampaignError;
+use unflake_campaign::question::Request;
 
 /// Groups after which the target is tried.
 const GROUPS_MAX: usize = 50;
@@ -107,7 +108,7 @@ pub struct Rejected {
 pub enum FixError {
     /// Nothing could be found out.
     #[error(transparent)]
-    Study(#[from] StudyError),
+    Study(#[from] CampaignError),
     /// No changes could be thought of.
     #[error(transparent)]
     Mend(#[from] MendError),
@@ -139,7 +140,7 @@ pub fn fix(
     progress: &mut dyn Progress,
 ) -> Result<Fix, FixError> {
     // What is found is put to the test even where the time is up; changes are not.
-    let until = Until::new(request.study.wall_max, interrupt);
+    let until = Deadline::new(request.study.wall_max, interrupt);
     let interrupt = &until.interrupt.lasting();
     let looked = look(request.study, project, limits, &until, progress)?;
     let Looked { study, collected, start_time, .. } = looked;

@@ -4,19 +4,18 @@
 //! with its interpreter and options. Or, to see it without us in the process, by the project's own
 //! runner in a cold process.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-use unflake_adapter::{Around, Call, Part, PlainRunner};
-use unflake_engine::{Interrupt, Level, Limits};
+use unflake_adapter::{Around, Part, PlainRunner};
+use unflake_engine::{Interrupt, Limits};
 use unflake_model::{
     Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
 };
 
-use crate::history::{PastRun, RunName};
-use crate::logbook::Progress;
-use crate::study::{StudyError, now, start};
-use crate::world::EngineWorld;
+use unflake_campaign::engine_world::EngineWorld;
+use unflake_campaign::history::{PastRun, RunName};
+use unflake_campaign::logbook::Progress;
+use unflake_campaign::open::{CampaignError, now, start};
 
 /// Who runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +85,7 @@ impl Replay {
 pub enum ReplayError {
     /// The tests cannot be run.
     #[error(transparent)]
-    Study(#[from] StudyError),
+    Study(#[from] CampaignError),
     /// A test of it is gone.
     #[error("test `{id}` of the run is not collected any more")]
     Gone {
@@ -99,45 +98,6 @@ pub enum ReplayError {
     /// The project's own runner does not work.
     #[error("the plain runner could not be asked: {0}")]
     Plain(String),
-}
-
-/// How a run was made.
-#[derive(Clone, Debug)]
-pub struct PastCall {
-    /// How the tests were called.
-    pub call: Call,
-    /// Under which isolation.
-    pub levels: Vec<Level>,
-    /// How long a test might take.
-    pub test_timeout: Duration,
-}
-
-impl PastRun {
-    /// The part as it was for this run, if it is to be changed for it: perturbed runs hold fixed
-    /// what is decided when an interpreter starts.
-    pub fn pinned(&self, part: &dyn Part) -> Option<Box<dyn Part>> {
-        match self.experiment.environment {
-            Environment::Plain | Environment::Hashed { .. } => None,
-            Environment::Perturbed { .. } => part.pinned(),
-        }
-    }
-
-    /// How the project was called; `None` if the record does not say.
-    pub fn call(&self) -> Option<PastCall> {
-        let settings = self.settings()?;
-        let words = |words: Vec<String>| words.into_iter().map(OsString::from).collect();
-        let timeout = u64::try_from(settings.terms.test_timeout_ms).unwrap_or(u64::MAX);
-        let call = Call {
-            folder: settings.terms.folder.into(),
-            program: settings.terms.program.into(),
-            manner: settings.terms.manner,
-            options: words(settings.terms.options),
-            paths: words(settings.terms.paths),
-            hash_seed: settings.terms.hash_seed,
-        };
-        let test_timeout = Duration::from_millis(timeout);
-        Some(PastCall { call, levels: settings.levels, test_timeout })
-    }
 }
 
 /// Runs it again.
@@ -184,7 +144,7 @@ pub fn replay(
         match each {
             Ok(each) => replay.differences.extend(differences(run, number, each)),
             Err(_) if interrupt.is_raised() && 0 < replay.tries => break,
-            Err(_) if interrupt.is_raised() => return Err(StudyError::Interrupted.into()),
+            Err(_) if interrupt.is_raised() => return Err(CampaignError::Interrupted.into()),
             Err(error) => return Err(error),
         }
         replay.tries += 1;
@@ -232,9 +192,9 @@ fn run_plainly(
 fn run_once(
     world: &mut EngineWorld,
     experiment: &Experiment,
-) -> Result<Vec<(OutcomeKind, String)>, StudyError> {
+) -> Result<Vec<(OutcomeKind, String)>, CampaignError> {
     let Ok(observation) = world.run(experiment) else {
-        return Err(world.take_error().map_or(StudyError::Interrupted, StudyError::World));
+        return Err(world.take_error().map_or(CampaignError::Interrupted, CampaignError::World));
     };
     let mut failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
     let each = observation.attempts.iter().map(|attempt| {

@@ -20,15 +20,16 @@ use unflake_model::{
 };
 use unflake_stats::rate::Rate;
 
-use crate::begin::{Comparison, Keep, Setting};
-use crate::drive::{Finish, drive};
-use crate::logbook::{Logbook, Progress};
-use crate::pass::OUR_OWN;
-use crate::recall::Recall;
-use crate::record::Recorder;
-use crate::study::{Question, StudyError, how_it_ended, now, start, target};
-use crate::until::Until;
-use crate::world::{EngineWorld, Stopped, WorldError};
+use unflake_campaign::begin::{Comparison, Keep, Setting};
+use unflake_campaign::deadline::Deadline;
+use unflake_campaign::drive::{Finish, drive};
+use unflake_campaign::engine_world::{EngineWorld, Stopped, WorldError};
+use unflake_campaign::logbook::{Logbook, Progress};
+use unflake_campaign::open::{CampaignError, how_it_ended, now, start, target};
+use unflake_campaign::pass::OUR_OWN;
+use unflake_campaign::question::Question;
+use unflake_campaign::recall::Recall;
+use unflake_campaign::record::Recorder;
 
 /// How often a command is tried.
 const TRIES: u32 = 3;
@@ -60,8 +61,8 @@ pub fn shake(
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
-) -> Result<Shaking, StudyError> {
-    let until = Until::new(request.wall_max, interrupt);
+) -> Result<Shaking, CampaignError> {
+    let until = Deadline::new(request.wall_max, interrupt);
     let interrupt = &until.interrupt;
     progress.stage("collecting tests");
     let begun = now();
@@ -70,7 +71,7 @@ pub fn shake(
     let engine = start(project, limits, interrupt)?;
     let suite = engine.suite(|_| Duration::ZERO);
     let question = Question::Test(request.test.clone());
-    let test = target(&question, &suite)?.ok_or(StudyError::NoTests)?;
+    let test = target(&question, &suite)?.ok_or(CampaignError::NoTests)?;
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
     let around = Around {
@@ -94,8 +95,9 @@ pub fn shake(
     let recorder = setting.record(&suite, &limits.isolation);
 
     progress.stage("trying which factors there are");
-    let refused = refused(&mut world, test, request)
-        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
+    let refused = refused(&mut world, test, request).map_err(|Stopped| {
+        world.take_error().map_or(CampaignError::Interrupted, CampaignError::World)
+    })?;
     let out: Factors = refused.iter().map(|(factor, _)| *factor).collect();
     let factors = request.factors.without(out);
     progress.stage("shaking the test");
@@ -139,7 +141,7 @@ fn broken_off(
     error: Option<WorldError>,
     shaken: &Shaken,
     recorder: &mut Recorder,
-) -> Result<Option<Warning>, StudyError> {
+) -> Result<Option<Warning>, CampaignError> {
     match error {
         Some(error) if shaken.fixed.attempts == 0 => {
             recorder.finish_run(Ended::Interrupted.slug());

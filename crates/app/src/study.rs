@@ -1,530 +1,210 @@
-//! Looking into a project: all of its tests (`detect`), or one of them (`why`).
+//! How often does each test fail, in the suite and alone, in which orders, together with which?
+//!
+//! A campaign of its own, on record and resumable like any other: batches of runs of the whole
+//! suite, then the flaky tests alone ([`unflake_detect::rerun_study`]). Nothing is decided while it
+//! goes; the tables are made of all runs in the end, also if it was cut short.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use unflake_adapter::{Around, Part, PlainRunner, collection_warnings, with_causes};
-use unflake_calls::Set;
-use unflake_detect::explain::Depth;
-use unflake_detect::idflakies::Configuration;
-use unflake_detect::reruns::schedule::{Exposure, Terms};
-use unflake_detect::why::Known;
-use unflake_engine::{Collected, Engine, Interrupt, Limits, StartError, StartErrorKind};
-use unflake_known::{Cold, Ended, Exhibit, Origin, Study, Warning};
-use unflake_model::{Budget, Confidence, RootCause, Spent, Suite, TestId, TestIndex, Verdict};
-use unflake_stats::rate::Rate;
+use unflake_adapter::{Around, Part, collection_warnings, with_causes};
+use unflake_detect::Inquiry;
+use unflake_detect::rerun_study::{Extent, Settings, rerun_study};
+use unflake_engine::{Interrupt, Limits};
+use unflake_known::{Ended, Warning};
+use unflake_model::{Budget, Confidence, Experiment, Order, Suite, TestIndex};
+use unflake_stats::compare::Question;
+use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, Tables, tables};
 
-use crate::ahead::Ahead;
-use crate::analysis::{Analysis, Found};
-use crate::baseline::refused;
-use crate::begin::{Beginning, Comparison, Keep, Ready, Setting, Unfinished};
-use crate::cold;
-use crate::dirty;
-use crate::drive::Finish;
-use crate::history::{History, similar};
-use crate::logbook::{Logbook, Progress};
-use crate::recall::Recall;
-use crate::record::Recorder;
-use crate::trace::{Traced, trace_in};
-use crate::tried::Trial;
-use crate::until::Until;
-use crate::world::{EngineWorld, Stopped, WorldError};
+use unflake_campaign::begin::{Beginning, Comparison, Keep, Setting};
+use unflake_campaign::deadline::Deadline;
+use unflake_campaign::drive::{Answer, Finish, Source, Watcher, drive};
+use unflake_campaign::engine_world::{EngineWorld, Stopped};
+use unflake_campaign::logbook::{Logbook, Progress};
+use unflake_campaign::open::{CampaignError, how_it_ended, now, start};
 
-/// All tests are watched once where that takes less than this part of the time there is.
-const WATCHING_SHARE: u32 = 8;
+/// Failure rates that lie no further apart than this are the same to a developer.
+const MARGIN: f64 = 0.1;
 
-/// What is to be found out.
+/// What to run.
 #[derive(Clone, Debug)]
-pub enum Question {
-    /// Which tests are flaky?
-    Suite,
-    /// Which come out otherwise in rounds of one kind of order, as iDFlakies asks?
-    Rounds(Configuration, u64),
-    /// Which fail at random, looked for on these terms?
-    Reruns(Terms),
-    /// What about this one?
-    Test(TestId),
-}
-
-/// What to find out, and at what price.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// What.
-    pub question: Question,
-    /// How much of it.
-    pub depth: Depth,
+pub struct RerunRequest {
+    /// How much.
+    pub settings: Settings,
     /// At what price, and how sure.
     pub budget: Budget,
-    /// Tests with at least this flake rate are to be found.
-    pub flake_rate_min: Rate,
-    /// The seed of all orders.
-    pub seed: u64,
-    /// When to stop whatever is running: the budget cannot foresee a test that hangs.
+    /// When to stop whatever is running.
     pub wall_max: Option<Duration>,
-    /// Where the campaign is kept; nowhere without.
+    /// Where it is kept; nowhere without.
     pub keep: Option<Keep>,
-    /// The command line, as it was typed.
-    pub command: String,
 }
 
-/// Why nothing could be found out.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// The tests could not be collected.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// No test of it can be run with what there is.
-    #[error("{message}")]
-    Unsupported {
-        /// Why.
-        message: String,
-        /// What to do about it.
-        hint: String,
-    },
-    /// The engine broke down.
-    #[error(transparent)]
-    World(#[from] WorldError),
-    /// There is nothing to look into.
-    #[error("no tests were collected")]
-    NoTests,
-    /// The test asked about is not there.
-    #[error("test `{id}` was not collected")]
-    UnknownTest {
-        /// The name given.
-        id: TestId,
-        /// Names that end like it.
-        similar: Vec<TestId>,
-    },
-    /// The user interrupted, or the time was up, before anything was known.
-    #[error("stopped before the first run was over")]
-    Interrupted,
+/// What came of it.
+#[derive(Debug)]
+pub struct RerunStudy {
+    /// All tests.
+    pub suite: Rc<Suite>,
+    /// What the runs say.
+    pub tables: Tables,
+    /// Whether all runs were made.
+    pub is_whole: bool,
+    /// Whether the user stopped it.
+    pub is_interrupted: bool,
+    /// Runs that were on record already.
+    pub n_recalled: u64,
+    /// The name of the campaign, if it is on record.
+    pub campaign: Option<String>,
+    /// For each order, a run that had it, as `unflake replay` takes it; none if not on record.
+    pub order_runs: Vec<String>,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What limits the answer.
+    pub warnings: Vec<Warning>,
 }
 
-/// Looks into a project. For one test, what was found is compared with the plain runner first, and
-/// all tests only if that denies it: most questions are answered before all tests are run once.
-pub fn study(
-    request: &Request,
+/// Studies a project by running it again and again.
+pub fn study_reruns(
+    request: &RerunRequest,
     project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
-) -> Result<Study, StudyError> {
-    let until = Until::new(request.wall_max, interrupt);
-    look(request, project, limits, &until, progress).map(|looked| looked.study)
-}
-
-/// What came of a study, and what it was made with.
-pub(crate) struct Looked {
-    pub(crate) study: Study,
-    pub(crate) collected: Collected,
-    /// How long it takes to start and to collect.
-    pub(crate) start_time: Duration,
-    /// Whether the plain runner denies what was found, and nothing was compared before.
-    is_denied: bool,
-}
-
-/// The same as [`study`], with more to go on.
-pub(crate) fn look(
-    request: &Request,
-    project: &dyn Part,
-    limits: &Limits,
-    until: &Until,
-    progress: &mut dyn Progress,
-) -> Result<Looked, StudyError> {
-    let place = Place { part: project, limits, until };
-    if let Question::Rounds(..) = request.question {
-        // What is counted is rounds; nothing else is run.
-        return study_in(&place, request, Comparison::IfDenied, progress);
-    }
-    if matches!(request.question, Question::Suite) {
-        return study_in(&place, request, Comparison::First, progress);
-    }
-    let first = study_in(&place, request, Comparison::IfDenied, progress)?;
-    if !first.is_denied {
-        return Ok(first);
-    }
-    progress.note("the plain runner does not show it: comparing isolated runs with plain ones");
-    let mut request = request.clone();
-    if let Some(keep) = request.keep.as_mut() {
-        // Those runs were made under an isolation that is in doubt.
-        keep.unfinished = Unfinished::Leave;
-    }
-    let second = study_in(&place, &request, Comparison::First, progress)?;
-    // An answer that is in doubt is better than one that was cut off.
-    Ok(if second.study.ended == Ended::Confident { second } else { first })
-}
-
-/// Where to look, and how.
-struct Place<'a> {
-    part: &'a dyn Part,
-    limits: &'a Limits,
-    until: &'a Until,
-}
-
-impl Place<'_> {
-    /// Tests that leave something behind, if that is worth looking for.
-    fn dirty(
-        &self,
-        request: &Request,
-        suite: &Suite,
-        world: &mut EngineWorld,
-        progress: &mut dyn Progress,
-    ) -> Vec<TestIndex> {
-        if !request.is_worth_watching(suite) || !self.part.abilities().watches {
-            return Vec::new();
-        }
-        dirty::who_leaves_something(suite, world, &self.until.interrupt, progress)
-    }
-}
-
-fn study_in(
-    place: &Place<'_>,
-    request: &Request,
-    comparison: Comparison,
-    progress: &mut dyn Progress,
-) -> Result<Looked, StudyError> {
-    let &Place { part, limits, until } = place;
+) -> Result<RerunStudy, CampaignError> {
+    let until = Deadline::new(request.wall_max, interrupt);
+    let interrupt = &until.interrupt;
     progress.stage("collecting tests");
-    let (begun, interrupt) = (now(), &until.interrupt);
-    let mut ready = None;
-    let engine = start_and(part, limits, interrupt, || {
-        part.expect_plain_runs(cold::TRIES);
-        ready = request.keep.as_ref().map(|keep| keep.ready(&part.code_files()));
-    })?;
-    let code = ready.as_ref().map(|ready: &Ready| ready.code().to_owned());
-    let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
+    let begun = now();
+    let engine = start(project, limits, interrupt)?;
     let mut warnings = collection_warnings(&engine);
-    warnings.extend(not_repeated(engine.collected()));
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
     let around = Around { collected: &collected, interrupt, start_time, test_timeout };
-    let runner = &*part.plain(around);
+    let runner = project.plain(around);
     let mut world = EngineWorld::new(engine, limits.jobs);
-
-    let is_traced = matches!(request.question, Question::Reruns(_));
-    let traced = is_traced.then(|| trace_if_possible(part, &mut world, progress)).transpose()?;
-    let traced = traced.flatten();
-    let mut setting = request.setting(part, limits, &collected);
-    (setting.comparison, setting.traced) = (comparison, traced.as_ref());
-    setting.target = target;
-    let beginning = begin(&setting, &mut world, (runner, ready), progress)?;
+    progress.stage("running the tests as they are, with isolation and without");
+    let setting = Setting {
+        keep: request.keep.as_ref(),
+        comparison: Comparison::First,
+        question: request.in_full(),
+        seed: request.settings.seed,
+        project,
+        limits,
+        collected: &collected,
+        traced: None,
+        target: None,
+    };
+    let beginning = setting.begin(&mut world, &*runner, None);
+    let beginning = beginning.map_err(|Stopped| {
+        world.take_error().map_or(CampaignError::Interrupted, CampaignError::World)
+    })?;
     warnings.extend(beginning.warnings);
-    let Beginning { suite, mut recall, recorder, first, n_recalled, lent, .. } = beginning;
-    let known = Known { leads: beginning.leads, flaked_in: beginning.flaked_in };
-    let dirty = place.dirty(request, &suite, &mut world, progress);
-    // What was paid for earlier is not paid for again.
+    let Beginning { suite, mut recall, recorder, first, n_recalled, .. } = beginning;
+    if let Some(name) = recorder.name().filter(|_| 0 < n_recalled) {
+        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
+    }
     let budget = request.budget.raised_by(recall.cost());
 
-    progress.stage("looking for flaky tests");
+    progress.stage("running the suite again and again, then its flaky tests alone");
     let mut logbook = Logbook::new(&suite, recorder, progress);
-    logbook.tells = target.is_none().then(|| Rc::clone(&suite));
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    let analysis = Analysis {
-        request,
-        budget,
-        comparison,
-        suite: &suite,
-        target,
-        abilities: part.abilities(),
-        dirty,
-        exposed: traced.map(|it| exposed(&it)).unwrap_or_default(),
-        known,
-    };
-    let (runner_name, name) = (&collected.runner, logbook.recorder.name());
-    let origin = Origin::new(runner_name, request.seed, &request.command, name);
-    let origin = Origin { hash_seed: part.call().hash_seed, lent, ..origin };
-    let inquest = Inquest { analysis, part, runner, until, collected: &collected, origin: &origin };
-    let (found, mut exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
-    remember_factors(&mut exhibits, &suite, request.keep.as_ref(), code.as_deref());
-    warnings.extend(in_the_way);
-    let Logbook { records, standing, mut recorder, .. } = logbook;
-    let is_quick = comparison == Comparison::IfDenied;
-    let is_denied = is_quick && exhibits.iter().any(|it| cold::is_denied(&suite, it, runner));
-    let refused = is_quick.then(|| refused(&world)).into_iter().flatten();
-    warnings.extend(refused.chain(recorder.take_trouble()));
-    let mut study = Study {
-        warnings,
-        spent: standing.spent,
-        n_recalled: n_recalled + recall.n_lent_taken(),
-        wall_time: begun.elapsed(),
-        confidence: request.budget.confidence(),
-        records,
-        ..concluded(found, exhibits, suite, origin)
-    };
-    recorder.finish(&study);
-    study.warnings.extend(recorder.take_trouble());
-    Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
-}
+    let mut gathered = Gathered { logbook, orders: orders(request, &suite), runs: Vec::new() };
+    let settings = request.settings;
+    let inquiry = Inquiry::new(Rc::clone(&suite), budget, |lab| rerun_study(lab, settings));
+    let (extent, finish) = drive(inquiry, &mut world, &mut recall, &mut gathered);
+    let error = world.take_error();
+    warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
 
-/// What was found, without what it cost.
-fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Origin) -> Study {
-    Study {
-        exhibits,
-        causes: found.causes,
-        changes: found.changes,
-        set_up_failing: found.set_up_failing,
-        warnings: Vec::new(),
-        spent: Spent::default(),
-        n_recalled: 0,
-        wall_time: Duration::ZERO,
-        n_orders: found.n_orders,
-        flake_rate_detectable: found.flake_rate_detectable,
-        n_seeds: found.n_seeds,
-        confidence: Confidence::USUAL,
-        ended: found.ended,
-        origin,
-        records: Vec::new(),
+    let is_whole = extent == Extent::Whole && finish == Finish::Complete;
+    let campaign = gathered.logbook.recorder.name();
+    let order_runs = campaign.as_ref().map(|name| gathered.order_runs(name)).unwrap_or_default();
+    let by_itself = if is_whole { Ended::Confident } else { Ended::OutOfBudget };
+    let ended = how_it_ended(finish, by_itself, &until);
+    gathered.logbook.recorder.finish_run(ended.slug());
+    warnings.extend(gathered.logbook.recorder.take_trouble());
+    let confidence = request.budget.confidence();
+    let question = Question { confidence, margin: MARGIN, seed: settings.seed };
+    Ok(RerunStudy {
+        tables: tables(&gathered.into_runs(suite.n_tests()), question),
         suite,
-    }
+        is_whole,
+        is_interrupted: ended == Ended::Interrupted,
+        n_recalled,
+        campaign,
+        order_runs,
+        confidence,
+        warnings,
+    })
 }
 
-/// Tells with each finding what an earlier `shake` knows about the test. Where it is chance that
-/// seems to decide, a command that shows it every time is worth more than one that may not. What
-/// cannot be looked up is not known.
-fn remember_factors(
-    exhibits: &mut [Exhibit],
-    suite: &Suite,
-    keep: Option<&Keep>,
-    code: Option<&str>,
-) {
-    let shaken = keep.and_then(|keep| {
-        let history = History::open(&keep.file).ok()?;
-        history.shaken(Some(&keep.root.to_string_lossy())).ok()
-    });
-    let Some(shaken) = shaken else { return };
-    for exhibit in exhibits {
-        let Some(shaken) = shaken.get(suite.id(exhibit.finding.test)) else { continue };
-        exhibit.factors = shaken.factors(code);
-        let verdict = exhibit.finding.verdict;
-        if verdict.is_non_deterministic() || matches!(verdict, Verdict::NotFlaky | Verdict::Ud) {
-            let failing = exhibit.factors.iter().filter(|known| known.makes_it_fail);
-            let surely: Vec<String> = failing.filter_map(|known| known.command.clone()).collect();
-            exhibit.reproduce.splice(0..0, surely);
-        }
-    }
-}
-
-/// An analysis, and with what its findings are put to the test.
-struct Inquest<'a> {
-    analysis: Analysis<'a>,
-    part: &'a dyn Part,
-    runner: &'a dyn PlainRunner,
-    until: &'a Until,
-    collected: &'a Collected,
-    origin: &'a Origin,
-}
-
-impl Inquest<'_> {
-    /// What was found, what came of trying it, and what stood in the way.
-    fn hold(
-        self,
-        world: &mut EngineWorld,
-        recall: &mut Recall,
-        logbook: &mut Logbook<'_>,
-    ) -> (Found, Vec<Exhibit>, Vec<Warning>) {
-        let Self { analysis, part, runner, until, collected, origin } = self;
-        let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
-        std::thread::scope(|scope| {
-            let (hatch, trying) = (world.open_hatch(), None);
-            let mut ahead = Ahead { scope, suite, runner, logbook, is_one, hatch, trying };
-            let (found, finish) = analysis.run(world, recall, &mut ahead);
-            let Ahead { logbook, trying, hatch, .. } = ahead;
-            // Left are who names the state, the last to ask for runs, and who tries.
-            drop(hatch);
-            let error = world.take_error();
-            let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
-            let perturbed = world.take_perturbed_not_run();
-            let ended = how_it_ended(finish, found.ended, until);
-            let mut found = Found { ended, ..on_record(found, &logbook.recorder) };
-            for finding in &mut found.findings {
-                finding.failed_in = finding.failed_in.or(logbook.failed_again(finding));
-            }
-            logbook.stage(
-                "trying what was found with the plain runner, and naming the state behind it",
-            );
-            let (seen, records) = (logbook.seen(suite), &logbook.records);
-            let trial = Trial { suite, found: &found, records, seen, runner, part };
-            let (exhibits, not_tried) = trial.exhibits(world, trying, collected, origin);
-            let (exhibits, not_shown) = without_not_shown(exhibits, suite, is_one);
-            let in_the_way = broken.into_iter().chain(perturbed).chain(not_tried).chain(not_shown);
-            (found, exhibits, in_the_way.collect())
-        })
-    }
-}
-
-/// A second attempt in one process is our own doing: what the plain runner does not show is no
-/// flakiness. Of a test that was asked about by name, something is said all the same.
-fn without_not_shown(
-    exhibits: Vec<Exhibit>,
-    suite: &Suite,
-    is_one: bool,
-) -> (Vec<Exhibit>, Option<Warning>) {
-    let is_shown = |exhibit: &Exhibit| {
-        exhibit.finding.verdict != Verdict::Nio
-            || exhibit.cold.said().is_some_and(|cold| 0 < cold.as_predicted)
-    };
-    let (mut shown, not_shown): (Vec<Exhibit>, Vec<Exhibit>) =
-        exhibits.into_iter().partition(is_shown);
-    let id = |exhibit: &Exhibit| suite.id(exhibit.finding.test).as_str().to_owned();
-    let tests: Vec<String> = not_shown.iter().map(id).collect();
-    if is_one {
-        shown.extend(not_shown.into_iter().map(|mut exhibit| {
-            exhibit.finding.verdict = Verdict::InsufficientEvidence;
-            exhibit.cold = Cold::NotAsked;
-            exhibit.reproduce.clear();
-            exhibit
-        }));
-    }
-    (shown, (!tests.is_empty()).then_some(Warning::TwiceNotShown { tests }))
-}
-
-/// Begins, and says so.
-fn begin(
-    setting: &Setting<'_>,
-    world: &mut EngineWorld,
-    (runner, ready): (&dyn PlainRunner, Option<Ready>),
-    progress: &mut dyn Progress,
-) -> Result<Beginning, StudyError> {
-    if setting.comparison == Comparison::First {
-        progress.stage("running the tests as they are, with isolation and without");
-    }
-    let beginning = setting
-        .begin(world, runner, ready)
-        .map_err(|Stopped| world.take_error().map_or(StudyError::Interrupted, StudyError::World))?;
-    let n_recalled = beginning.n_recalled;
-    if let Some(name) = beginning.recorder.name().filter(|_| 0 < n_recalled) {
-        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
-    }
-    Ok(beginning)
-}
-
-/// The tests traced, if they can be.
-fn trace_if_possible(
-    project: &dyn Part,
-    world: &mut EngineWorld,
-    progress: &mut dyn Progress,
-) -> Result<Option<Traced>, StudyError> {
-    project.abilities().traces.then(|| trace_in(world.engine(), progress)).transpose()
-}
-
-/// What each test that was traced is exposed to: the first of its causes by name.
-fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
-    let first = |(test, found): (TestIndex, Vec<unflake_calls::Exposure<'_>>)| {
-        let cause = found.first().map(|it| it.cause.map_or("unknown", RootCause::slug));
-        let exposure = cause.map_or(Exposure::Nothing, |cause| Exposure::Cause(cause.to_owned()));
-        (test, exposure)
-    };
-    traced.exposures(&Set::known()).into_iter().map(first).collect()
-}
-
-pub(crate) fn how_it_ended(finish: Finish, by_itself: Ended, until: &Until) -> Ended {
-    match finish {
-        Finish::Complete => by_itself,
-        Finish::Interrupted if until.is_late() => Ended::OutOfBudget,
-        Finish::Interrupted => Ended::Interrupted,
-    }
-}
-
-/// Collects the tests, of which there must be some.
-pub(crate) fn start(
-    project: &dyn Part,
-    limits: &Limits,
-    interrupt: &Interrupt,
-) -> Result<Engine, StudyError> {
-    start_and(project, limits, interrupt, || ())
-}
-
-/// The same, with something to be done while the tests are collected.
-fn start_and(
-    project: &dyn Part,
-    limits: &Limits,
-    interrupt: &Interrupt,
-    meanwhile: impl FnOnce(),
-) -> Result<Engine, StudyError> {
-    let started = Engine::start_and(project.launch(limits), interrupt, meanwhile);
-    let engine = started.map_err(|error| match error.kind {
-        StartErrorKind::Interrupted => StudyError::Interrupted,
-        // Said instead of what our agent has to say in a language that it does not know.
-        _ => match project.unsupported(interrupt) {
-            Some((message, hint)) => StudyError::Unsupported { message, hint },
-            None => StudyError::Start(error),
-        },
-    })?;
-    let is_empty = engine.collected().tests.len() == engine.set_aside().len();
-    if is_empty { Err(StudyError::NoTests) } else { Ok(engine) }
-}
-
-impl Request {
-    /// Whether a pass that is watched is worth its time: it takes that of one or two orders, and
-    /// there must be some left for orders that follow from it.
-    fn is_worth_watching(&self, suite: &Suite) -> bool {
-        let once: Duration = suite.tests().map(|test| suite.duration(test)).sum();
-        let is_affordable = self.wall_max.is_none_or(|max| once * WATCHING_SHARE < max);
-        matches!(self.question, Question::Suite) && is_affordable
-    }
-
-    fn setting<'a>(
-        &'a self,
-        project: &'a dyn Part,
-        limits: &'a Limits,
-        collected: &'a Collected,
-    ) -> Setting<'a> {
-        let question = self.in_full();
-        let (keep, comparison) = (self.keep.as_ref(), Comparison::First);
-        let (seed, traced, target) = (self.seed, None, None);
-        Setting { keep, comparison, question, seed, project, limits, collected, traced, target }
-    }
-
+impl RerunRequest {
     /// The question with everything that changes the answer.
     fn in_full(&self) -> String {
-        let what = match &self.question {
-            Question::Suite => "detect".to_owned(),
-            Question::Rounds(kind, n) => format!("{n} rounds of {kind:?}"),
-            Question::Reruns(terms) => format!("reruns at {:?}", terms.price),
-            Question::Test(id) => format!("why {id}"),
-        };
-        let (depth, seed) = (self.depth, self.seed);
-        let (rate, sure) = (self.flake_rate_min.get(), self.budget.confidence().get());
-        format!("{what}; depth {depth:?}, flake rate {rate}, confidence {sure}, seed {seed}")
+        let Settings { seed, n_batches, runs_per_batch, alone_max } = self.settings;
+        format!(
+            "study; {n_batches} batches of {runs_per_batch} runs, alone {alone_max}, seed {seed}"
+        )
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long it takes is shown, and bounds waiting")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
-
-/// Tests that are not run a second time in one process.
-fn not_repeated(collected: &Collected) -> Option<Warning> {
-    let tests = collected.tests.iter().filter(|test| test.once).map(|test| test.id.clone());
-    let tests: Vec<String> = tests.collect();
-    (!tests.is_empty()).then_some(Warning::NotRepeated { tests })
-}
-
-/// The test in question, if it is about one.
-pub(crate) fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, StudyError> {
-    let Question::Test(id) = question else { return Ok(None) };
-    // A path that looks like an option is typed with a dot before it.
-    let plain = id.as_str().strip_prefix("./").and_then(|plain| plain.parse().ok());
-    let found = suite.find(id).or_else(|| suite.find(plain.as_ref()?));
-    found
-        .map(Some)
-        .ok_or_else(|| StudyError::UnknownTest { id: id.clone(), similar: similar(suite, id) })
-}
-
-/// The same, with runs under the numbers by which others know them.
-fn on_record(mut found: Found, recorder: &Recorder) -> Found {
-    let number = |run: &mut _| *run = recorder.number(*run);
-    for finding in &mut found.findings {
-        finding.passed_in.as_mut().map(number);
-        finding.failed_in.as_mut().map(number);
+/// The different orders of a study. Small suites have few, and batches then share one.
+fn orders(request: &RerunRequest, suite: &Suite) -> BTreeMap<Vec<TestIndex>, usize> {
+    let mut orders = BTreeMap::new();
+    for batch in 0..request.settings.n_batches {
+        let n_orders = orders.len();
+        let order: Order = request.settings.order(suite, batch);
+        orders.entry(order.tests().to_vec()).or_insert(n_orders);
     }
-    for change in &mut found.changes {
-        number(&mut change.first.0);
-        number(&mut change.later.0);
+    orders
+}
+
+/// Keeps all runs.
+struct Gathered<'p> {
+    logbook: Logbook<'p>,
+    orders: BTreeMap<Vec<TestIndex>, usize>,
+    runs: Vec<(Experiment, Vec<Attempted>)>,
+}
+
+impl Watcher for Gathered<'_> {
+    fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+        self.logbook.ran(experiment, answer, source);
+        let attempts = answer.observation.attempts.iter().filter_map(|attempt| {
+            let (test, duration) = (attempt.test, attempt.duration);
+            attempt.outcome.evidence().map(|evidence| Attempted { test, evidence, duration })
+        });
+        self.runs.push((experiment.clone(), attempts.collect()));
     }
-    found
+}
+
+impl Gathered<'_> {
+    /// For each order, the first run that had it; none from the first on that was not run.
+    fn order_runs(&self, campaign: &str) -> Vec<String> {
+        let mut first: BTreeMap<usize, u64> = BTreeMap::new();
+        for (experiment, _) in &self.runs {
+            if let Some(order) = self.orders.get(experiment.order.tests()) {
+                let number = self.logbook.recorder.number(experiment.run).0;
+                let known = first.entry(*order).or_insert(number);
+                *known = number.min(*known);
+            }
+        }
+        (0..).map_while(|order| Some(format!("{campaign}/{}", first.get(&order)?))).collect()
+    }
+
+    /// In the order in which they were asked for.
+    fn into_runs(mut self, n_tests: usize) -> Runs {
+        self.runs.sort_by_key(|(experiment, _)| experiment.run);
+        let mut runs = Runs::default();
+        for (experiment, attempts) in self.runs {
+            let tests = experiment.order.tests();
+            match self.orders.get(tests) {
+                Some(order) if tests.len() == n_tests => {
+                    runs.suite.push(SuiteRun { order: *order, attempts });
+                }
+                _ => runs.alone.extend(attempts),
+            }
+        }
+        runs
+    }
 }

@@ -41,10 +41,10 @@ use unflake_model::{
 use unflake_stats::compare::fisher;
 use unflake_stats::plan::rate_detectable;
 
-use crate::logbook::Progress;
-use crate::study::{StudyError, start};
-use crate::until::Until;
-use crate::world::{EngineWorld, Stopped};
+use unflake_campaign::deadline::Deadline;
+use unflake_campaign::engine_world::{EngineWorld, Stopped};
+use unflake_campaign::logbook::Progress;
+use unflake_campaign::open::{CampaignError, start};
 
 /// Runs of a test under one other seed: that it does the same twice is what makes it a function of
 /// the seed.
@@ -73,7 +73,7 @@ pub enum TriageError {
     Report(#[from] NoReport),
     /// The tests could not be run.
     #[error(transparent)]
-    Study(#[from] StudyError),
+    Study(#[from] CampaignError),
 }
 
 /// What came of it.
@@ -207,7 +207,7 @@ pub fn triage(
     progress: &mut dyn Progress,
 ) -> Result<Triage, TriageError> {
     // Several engines are started, and none after the time is up.
-    let until = Until::new(request.wall_max, &interrupt.lasting());
+    let until = Deadline::new(request.wall_max, &interrupt.lasting());
     let interrupt = &until.interrupt;
     progress.stage("collecting tests");
     let engine = start(project, limits, interrupt)?;
@@ -276,11 +276,11 @@ impl Place<'_> {
         suite: &Suite,
         bench: &mut Bench,
         open: &mut [(TestIndex, &mut Seen)],
-    ) -> Result<(), StudyError> {
+    ) -> Result<(), CampaignError> {
         for seed in 1..=n_seeds {
             let tried = match self.project.hashed_by(seed) {
                 Some(hashed) => match start(&*hashed, self.limits, self.interrupt) {
-                    Err(StudyError::Interrupted) => return Ok(()),
+                    Err(CampaignError::Interrupted) => return Ok(()),
                     started => Bench::new(started?).try_seed(Environment::Plain, suite, open),
                 },
                 None if self.project.abilities().choices.is_empty() => return Ok(()),

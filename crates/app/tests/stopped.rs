@@ -14,15 +14,16 @@ use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use unflake_app::begin::{Keep, Unfinished};
 use unflake_app::fix::{Fix, FixRequest, fix};
-use unflake_app::history::History;
-use unflake_app::logbook::{Progress, Standing};
 use unflake_app::replay::{By, ReplayError, ReplayRequest, replay};
-use unflake_app::rerun_study::{RerunRequest, study_reruns};
-use unflake_app::single::{Sequence, SingleRequest, single};
-use unflake_app::study::{Question, Request, StudyError};
+use unflake_app::run::{Sequence, SingleRequest, single};
+use unflake_app::study::{RerunRequest, study_reruns};
 use unflake_app::triage::{TriageError, TriageRequest, triage};
+use unflake_campaign::begin::{Keep, Unfinished};
+use unflake_campaign::history::History;
+use unflake_campaign::logbook::{Progress, Standing};
+use unflake_campaign::open::CampaignError;
+use unflake_campaign::question::{Question, Request};
 use unflake_detect::explain::Depth;
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::{Interrupt, Limits, Start};
@@ -168,7 +169,7 @@ fn triage_begins_no_other_seed_once_it_is_stopped_and_says_that_it_does_not_know
 #[test]
 fn triage_looks_into_nothing_when_it_is_stopped_before_the_tests_are_collected() {
     let error = triage_until("collecting tests").unwrap_err();
-    assert!(matches!(error, TriageError::Study(StudyError::Interrupted)), "{error:?}");
+    assert!(matches!(error, TriageError::Study(CampaignError::Interrupted)), "{error:?}");
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn a_replay_that_is_stopped_in_its_first_try_has_nothing_to_tell() {
         let request = ReplayRequest { run: &past, by, tries: 2 };
         let error =
             replay(request, &little.project, &limits(), &interrupt, &mut raiser).unwrap_err();
-        assert!(matches!(error, ReplayError::Study(StudyError::Interrupted)), "{error:?}");
+        assert!(matches!(error, ReplayError::Study(CampaignError::Interrupted)), "{error:?}");
     }
 }
 

@@ -35,7 +35,7 @@ use config::Config;
 use exit::Failure;
 use running::here;
 use screen::Screen;
-use unflake_app::masked;
+use unflake_campaign::masked;
 use unflake_engine::strays;
 use unflake_model::secret::Secrets;
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use unflake_app::logbook::{News, Progress, Standing};
+use unflake_campaign::logbook::{News, Progress, Standing};
 use unflake_model::{Confidence, TestId};
 
 use crate::screen::{Screen, can_rewrite};

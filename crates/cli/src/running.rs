@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unflake_adapter::with_causes;
-use unflake_app::study::StudyError;
+use unflake_campaign::open::CampaignError;
 use unflake_engine::{Interrupt, Level, Limits, Start, strays};
 use unflake_model::TestId;
 
@@ -78,20 +78,20 @@ fn abort() -> ! {
 }
 
 /// Why the tests could not be run, with the advice for it; or that somebody stopped it.
-pub(crate) fn not_run(error: &StudyError) -> Failure {
+pub(crate) fn not_run(error: &CampaignError) -> Failure {
     let hint = match error {
-        StudyError::Interrupted => return Failure::Stopped(error.to_string()),
-        StudyError::Start(start) => start.hint(),
-        StudyError::UnknownTest { similar, .. } if !similar.is_empty() => {
+        CampaignError::Interrupted => return Failure::Stopped(error.to_string()),
+        CampaignError::Start(start) => start.hint(),
+        CampaignError::UnknownTest { similar, .. } if !similar.is_empty() => {
             let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
             Some(format!("did you mean {}?", names.join(" or ")))
         }
-        StudyError::Unsupported { hint, .. } => Some(hint.clone()),
-        StudyError::NoTests => Some("name a file or folder with tests".to_owned()),
+        CampaignError::Unsupported { hint, .. } => Some(hint.clone()),
+        CampaignError::NoTests => Some("name a file or folder with tests".to_owned()),
         _ => None,
     };
     let mut message = with_causes(error);
-    if let StudyError::Start(start) = error {
+    if let CampaignError::Start(start) = error {
         message.extend(start.complaint().map(|said| exit::indented(&said)));
     }
     Failure::NotRun { message, hint }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use unflake_app::begin::{Keep, Unfinished};
 use unflake_app::place::{StateFolders, history_file, project_root};
+use unflake_campaign::begin::{Keep, Unfinished};
 
 use crate::exit::Failure;
 use crate::running::here;

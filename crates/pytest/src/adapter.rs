@@ -95,7 +95,7 @@ impl adapter::Adapter for Pytest {
     }
 
     fn mends(&self, runner: &str) -> bool {
-        runner == "pytest"
+        adapter::runner_name(runner) == "pytest"
     }
 
     fn address(&self, id: &str) -> Address {

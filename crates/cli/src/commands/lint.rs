@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 
 use clap::ValueEnum;
-use unflake_app::dirty::allow::AllowList;
-use unflake_app::dirty::{LintRequest, Scope, lint};
+use unflake_app::lint::{LintRequest, lint};
+use unflake_campaign::dirt::Scope;
+use unflake_campaign::dirt::allow::AllowList;
 use unflake_engine::Interrupt;
 use unflake_known::inspection::Inspection;
 use unflake_report::dirt::{Shown, json, markdown, text};

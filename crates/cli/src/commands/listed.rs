@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use unflake_app::study::Question;
+use unflake_campaign::question::Question;
 use unflake_model::TestId;
 use unflake_report::idflakies;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 use unflake_adapter::Part;
-use unflake_app::history::{History, PastRun, RunName};
 use unflake_app::registry::adapter_of;
-use unflake_app::replay::{By, PastCall, Replay, ReplayError, ReplayRequest, replay};
+use unflake_app::replay::{By, Replay, ReplayError, ReplayRequest, replay};
+use unflake_campaign::history::{History, PastCall, PastRun, RunName};
 use unflake_engine::Interrupt;
 use unflake_model::Repetition;
 use unflake_report::{Detail, Ink, Layout, Page, is_script, plural, visible};

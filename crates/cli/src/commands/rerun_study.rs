@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use unflake_app::rerun_study::{RerunRequest, RerunStudy, study_reruns};
+use unflake_app::study::{RerunRequest, RerunStudy, study_reruns};
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::Interrupt;
 use unflake_report::Layout;

@@ -3,9 +3,10 @@
 use std::io::{self, Write as _};
 
 use serde::Serialize;
-use unflake_app::begin::Unfinished;
 use unflake_app::registry::{adapter_of, address};
-use unflake_app::single::{Failing, Known, Sequence, Single, SingleRequest, single};
+use unflake_app::run::{Failing, Sequence, Single, SingleRequest, single};
+use unflake_campaign::begin::Unfinished;
+use unflake_campaign::history::Known;
 use unflake_engine::Interrupt;
 use unflake_known::{Ended, KnownFactor, View, quote};
 use unflake_model::{Confidence, RunId, Spent, TestId, Verdict};

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use unflake_adapter::Abilities;
 use unflake_app::shake::{ShakeRequest, shake};
-use unflake_app::study::Question;
+use unflake_campaign::question::Question;
 use unflake_known::Ended;
 use unflake_known::shaking::Shaking;
 use unflake_model::{Factor, Factors};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use unflake_adapter::Part;
 use unflake_app::registry::address;
-use unflake_app::study::{Question, Request, study};
+use unflake_campaign::campaign::study;
+use unflake_campaign::question::{Question, Request};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;

@@ -5,8 +5,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use unflake_app::history::{History, HistoryError};
-use unflake_app::trace::{Traced, labelled, trace};
+use unflake_app::trace::{labelled, trace};
+use unflake_campaign::history::{History, HistoryError};
+use unflake_campaign::trace::Traced;
 use unflake_engine::Interrupt;
 use unflake_report::exposed;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unflake_app::logbook::{News, Standing};
+use unflake_campaign::logbook::{News, Standing};
 use unflake_model::TestId;
 use unflake_report::{Ink, Layout, Page, percent, plural, span, visible};
 use unflake_stats::plan::rate_detectable;

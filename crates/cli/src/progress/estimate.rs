@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use unflake_app::logbook::Standing;
+use unflake_campaign::logbook::Standing;
 use unflake_report::span;
 
 use super::Goal;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use unflake_app::history::{Past, question};
+use unflake_campaign::history::{Past, question};
 use unflake_model::{Confidence, Tally, TestId, Verdict};
 use unflake_stats::rate::interval;
 use unflake_store::CampaignSummary;

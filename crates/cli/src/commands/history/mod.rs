@@ -5,7 +5,7 @@ mod text;
 
 use std::io::{self, Write as _};
 
-use unflake_app::history::{History, HistoryError, question};
+use unflake_campaign::history::{History, HistoryError, question};
 use unflake_model::TestId;
 use unflake_report::{Layout, plural, shake};
 use unflake_store::CampaignSummary;

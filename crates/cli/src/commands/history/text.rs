@@ -1,6 +1,6 @@
 //! The history for people.
 
-use unflake_app::history::{Past, question};
+use unflake_campaign::history::{Past, question};
 use unflake_model::{Confidence, Tally, TestId};
 use unflake_report::{Detail, Ink, Layout, Page, factor_in_words, failed, plural, visible};
 use unflake_store::{CampaignSummary, TestRecord};

@@ -17,7 +17,7 @@ use unflake_model::{
     Suite, TestId, TestIndex,
 };
 
-use crate::world::{EngineWorld, Stopped};
+use crate::engine_world::{EngineWorld, Stopped};
 
 /// How often both are compared where they differ, until a difference is taken to be there for good.
 /// A test that fails at random, half of the time at worst, differs in one way in all of them in 5
@@ -184,7 +184,7 @@ pub(crate) fn refused(world: &EngineWorld) -> Vec<Warning> {
 }
 
 /// Levels of isolation that could not be had.
-pub(crate) fn refusals(isolation: &Isolation) -> Vec<Warning> {
+pub fn refusals(isolation: &Isolation) -> Vec<Warning> {
     let warning = |r: &unflake_engine::Refused| Warning::IsolationRefused {
         level: r.level.as_str().to_owned(),
         reason: r.why.clone(),

@@ -24,7 +24,7 @@ use crate::masked;
 
 /// The record of one campaign.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     open: Option<Open>,
     trouble: Option<String>,
     numbers: BTreeMap<RunId, RunId>,
@@ -42,12 +42,12 @@ struct Open {
 
 impl Recorder {
     /// Records nothing, because of this.
-    pub(crate) fn broken(error: &StoreError) -> Self {
+    pub fn broken(error: &StoreError) -> Self {
         Self { trouble: Some(with_causes(error)), ..Self::default() }
     }
 
     /// Records a campaign that begins.
-    pub(crate) fn begin(store: Store, campaign: &Campaign<'_>) -> Self {
+    pub fn begin(store: Store, campaign: &Campaign<'_>) -> Self {
         Self::try_begin(store, campaign).unwrap_or_else(|error| Self::broken(&error))
     }
 
@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// Goes on with a campaign that has these many numbers in use.
-    pub(crate) fn go_on(
+    pub fn go_on(
         mut store: Store,
         campaign: CampaignId,
         claim: Claim,
@@ -74,7 +74,7 @@ impl Recorder {
     }
 
     /// Gives a run its number, and writes it down with these failures.
-    pub(crate) fn record(
+    pub fn record(
         &mut self,
         experiment: &Experiment,
         observation: &Observation,
@@ -94,22 +94,22 @@ impl Recorder {
     }
 
     /// Takes note of the number under which a run is on record.
-    pub(crate) fn renumber(&mut self, run: RunId, number: RunId) {
+    pub fn renumber(&mut self, run: RunId, number: RunId) {
         self.numbers.insert(run, number);
     }
 
     /// The number under which a run is on record.
-    pub(crate) fn number(&self, run: RunId) -> RunId {
+    pub fn number(&self, run: RunId) -> RunId {
         self.numbers.get(&run).copied().unwrap_or(run)
     }
 
     /// The name of the campaign, if it is on record.
-    pub(crate) fn name(&self) -> Option<String> {
+    pub fn name(&self) -> Option<String> {
         self.open.as_ref().map(|open| open.name.clone())
     }
 
     /// Writes down what was found.
-    pub(crate) fn finish(&mut self, study: &Study) {
+    pub fn finish(&mut self, study: &Study) {
         let verdicts: Vec<_> = study
             .exhibits
             .iter()
@@ -122,7 +122,7 @@ impl Recorder {
     }
 
     /// Writes down what shaking a test has shown.
-    pub(crate) fn finish_shaking(&mut self, test: TestIndex, shaking: &Shaking) {
+    pub fn finish_shaking(&mut self, test: TestIndex, shaking: &Shaking) {
         let verdict = shaking.exhibits.iter().find_map(Shook::verdict);
         let verdicts: Vec<_> = verdict.map(|verdict| (test, verdict)).into_iter().collect();
         let (ended, findings) = (shaking.ended.slug(), saved::shaking::write(shaking));
@@ -131,13 +131,13 @@ impl Recorder {
     }
 
     /// Writes down that a campaign without findings is over.
-    pub(crate) fn finish_run(&mut self, ended: &str) {
+    pub fn finish_run(&mut self, ended: &str) {
         let conclusion = Conclusion { ended, findings: "", verdicts: &[] };
         self.write(|store, campaign| store.finish(campaign, &conclusion));
     }
 
     /// What went wrong with recording, once.
-    pub(crate) fn take_trouble(&mut self) -> Option<Warning> {
+    pub fn take_trouble(&mut self) -> Option<Warning> {
         self.trouble.take().map(|reason| Warning::NotRecorded { reason })
     }
 
@@ -183,7 +183,7 @@ fn test_at(experiment: &Experiment, position: usize) -> Option<TestIndex> {
 }
 
 /// Runs of a campaign with what their failures said.
-pub(crate) fn answers(
+pub fn answers(
     store: &Store,
     campaign: CampaignId,
 ) -> Result<Vec<(Experiment, Answer)>, StoreError> {

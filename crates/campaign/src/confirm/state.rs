@@ -18,8 +18,8 @@ use unflake_engine::{Change, Restore, Watching};
 use unflake_known::State;
 use unflake_model::{Evidence, Finding, Group, TestIndex, Verdict};
 
+use crate::engine_world::{Errand, Hatch, Stopped, Watched};
 use crate::masked::state;
-use crate::world::{Errand, Hatch, Stopped, Watched};
 
 /// How often the answer is tried.
 const TRIES: usize = 3;

@@ -61,10 +61,13 @@ pub struct Standing {
 }
 
 /// Records runs and counts what each test did in them.
-pub(crate) struct Logbook<'p> {
-    pub(crate) records: Vec<Record>,
-    pub(crate) standing: Standing,
-    pub(crate) recorder: Recorder,
+pub struct Logbook<'p> {
+    /// What each test did.
+    pub records: Vec<Record>,
+    /// How the campaign stands.
+    pub standing: Standing,
+    /// Who writes it down.
+    pub recorder: Recorder,
     /// Whole orders that were run, by their hashes.
     orders: BTreeSet<u64>,
     /// The run of the original order, and how each test ended there.
@@ -72,7 +75,7 @@ pub(crate) struct Logbook<'p> {
     /// Where a test ended otherwise than in the original order for the first time.
     otherwise: BTreeMap<TestIndex, (RunId, OutcomeKind, Rc<Order>)>,
     /// Whether each suspect and each finding is told of at once, and the names of tests.
-    pub(crate) tells: Option<Rc<Suite>>,
+    pub tells: Option<Rc<Suite>>,
     told: BTreeMap<TestIndex, News>,
     /// Where a test failed when it was run again in the same process, and in no other way.
     failed_again: BTreeMap<TestIndex, RunId>,
@@ -80,7 +83,8 @@ pub(crate) struct Logbook<'p> {
 }
 
 impl<'p> Logbook<'p> {
-    pub(crate) fn new(suite: &Suite, recorder: Recorder, progress: &'p mut dyn Progress) -> Self {
+    /// An empty one.
+    pub fn new(suite: &Suite, recorder: Recorder, progress: &'p mut dyn Progress) -> Self {
         let nothing = Record { tally: Tally::default(), skipped: 0, failures: Vec::new() };
         let records = vec![nothing; suite.n_tests()];
         Self {
@@ -113,7 +117,7 @@ impl<'p> Logbook<'p> {
     }
 
     /// The run that shows how a test fails when it is run again, for findings that are about that.
-    pub(crate) fn failed_again(&self, finding: &Finding) -> Option<RunId> {
+    pub fn failed_again(&self, finding: &Finding) -> Option<RunId> {
         let is_about_that = finding.verdict == Verdict::Nio;
         self.failed_again.get(&finding.test).copied().filter(|_| is_about_that)
     }
@@ -146,12 +150,12 @@ impl<'p> Logbook<'p> {
     }
 
     /// Something new begins.
-    pub(crate) fn stage(&mut self, what: &str) {
+    pub fn stage(&mut self, what: &str) {
         self.progress.stage(what);
     }
 
     /// How tests ended in the original order, and an order in which each ended otherwise.
-    pub(crate) fn seen(&self, suite: &Suite) -> BTreeMap<TestIndex, (Seen, Seen)> {
+    pub fn seen(&self, suite: &Suite) -> BTreeMap<TestIndex, (Seen, Seen)> {
         let Some((run, outcomes)) = &self.original else { return BTreeMap::new() };
         let original = Order::original(suite);
         let prefix = |order: &Order, test| Some(order.truncated_at(test)?.tests().to_vec());
@@ -186,7 +190,7 @@ impl<'p> Logbook<'p> {
     }
 
     /// Writes down a run that was made just now, and says under which number.
-    pub(crate) fn made(&mut self, experiment: &Experiment, answer: &Answer) -> RunId {
+    pub fn made(&mut self, experiment: &Experiment, answer: &Answer) -> RunId {
         self.standing.spent = self.standing.spent.plus(answer.cost());
         let has_room = |test: usize| self.records[test].failures.len() < FAILURES_MAX;
         let failures = answer.failures.iter().filter(|failed| has_room(failed.test.get()));

@@ -14,7 +14,7 @@ use unflake_model::{
     ClassIndex, Evidence, Finding, Group, Suite, Tally, TestId, TestIndex, Verdict,
 };
 
-use crate::cold::{TRIES, confirm};
+use crate::confirm::{TRIES, confirm};
 
 /// Plain runs of tests that fail at random: at least, at most, and at most where each is dear.
 const RANDOM_MIN: u32 = 5;

@@ -1,20 +1,23 @@
 //! What happened before: campaigns, one test over time, one run.
 //!
-//! Reads what [`crate::study`] and [`crate::single`] have recorded, and makes none of it up: a
+//! Reads what campaigns have recorded, and makes none of it up: a
 //! history that is not there is not made by being asked for.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
+use std::time::Duration;
 
+use unflake_adapter::{Call, Part};
+use unflake_engine::Level;
 use unflake_known::shaking::Shaking;
 use unflake_known::{KnownFactor, Study, saved};
-use unflake_model::{Experiment, Observation, RunId, Suite, TestId, Verdict};
+use unflake_model::{Environment, Experiment, Observation, RunId, Suite, Tally, TestId, Verdict};
 use unflake_store::{CampaignId, CampaignSummary, Failure, Store, StoreError, TestRecord};
 
-use crate::single::Known;
 use crate::terms::Settings;
 
 /// Names suggested for one that is not known.
@@ -155,9 +158,22 @@ pub struct Past {
     pub factors: Vec<KnownFactor>,
 }
 
+/// What the history knows about a test.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Over all campaigns before this one.
+    pub tally: Tally,
+    /// The last verdict, and the campaign that came to it.
+    pub verdict: Option<(Verdict, String)>,
+    /// Groups of polluters found with that verdict that ran before it now.
+    pub polluters: Vec<Vec<TestId>>,
+    /// What was found to change how it ends when it was shaken.
+    pub factors: Vec<KnownFactor>,
+}
+
 /// A campaign that shook a test.
 #[derive(Clone, Debug)]
-pub(crate) struct Shaken {
+pub struct Shaken {
     campaign: String,
     code: Option<String>,
     shaking: Shaking,
@@ -165,7 +181,7 @@ pub(crate) struct Shaken {
 
 impl Shaken {
     /// What it found, for whoever has this code now, if that is known.
-    pub(crate) fn factors(&self, code: Option<&str>) -> Vec<KnownFactor> {
+    pub fn factors(&self, code: Option<&str>) -> Vec<KnownFactor> {
         let is_older = code.is_some() && self.code.as_deref() != code;
         KnownFactor::all(&self.shaking, &self.campaign, is_older)
     }
@@ -187,9 +203,46 @@ pub struct PastRun {
 }
 
 impl PastRun {
-    pub(crate) fn settings(&self) -> Option<Settings> {
+    /// The part as it was for this run, if it is to be changed for it: perturbed runs hold fixed
+    /// what is decided when an interpreter starts.
+    pub fn pinned(&self, part: &dyn Part) -> Option<Box<dyn Part>> {
+        match self.experiment.environment {
+            Environment::Plain | Environment::Hashed { .. } => None,
+            Environment::Perturbed { .. } => part.pinned(),
+        }
+    }
+
+    fn settings(&self) -> Option<Settings> {
         Settings::parse(&self.campaign.settings)
     }
+
+    /// How the project was called; `None` if the record does not say.
+    pub fn call(&self) -> Option<PastCall> {
+        let settings = self.settings()?;
+        let words = |words: Vec<String>| words.into_iter().map(OsString::from).collect();
+        let timeout = u64::try_from(settings.terms.test_timeout_ms).unwrap_or(u64::MAX);
+        let call = Call {
+            folder: settings.terms.folder.into(),
+            program: settings.terms.program.into(),
+            manner: settings.terms.manner,
+            options: words(settings.terms.options),
+            paths: words(settings.terms.paths),
+            hash_seed: settings.terms.hash_seed,
+        };
+        let test_timeout = Duration::from_millis(timeout);
+        Some(PastCall { call, levels: settings.levels, test_timeout })
+    }
+}
+
+/// How a run was made.
+#[derive(Clone, Debug)]
+pub struct PastCall {
+    /// How the tests were called.
+    pub call: Call,
+    /// Under which isolation.
+    pub levels: Vec<Level>,
+    /// How long a test might take.
+    pub test_timeout: Duration,
 }
 
 impl History {
@@ -233,10 +286,7 @@ impl History {
     }
 
     /// For each test that was shaken in a campaign of this root, or of any, the newest of these.
-    pub(crate) fn shaken(
-        &self,
-        root: Option<&str>,
-    ) -> Result<BTreeMap<TestId, Shaken>, HistoryError> {
+    pub fn shaken(&self, root: Option<&str>) -> Result<BTreeMap<TestId, Shaken>, HistoryError> {
         let mut all = BTreeMap::new();
         for campaign in self.store.campaigns(SHAKEN_MAX)? {
             let is_here = root.is_none_or(|root| root == campaign.root);
@@ -276,7 +326,7 @@ impl History {
 
     /// What is known about tests from the last campaigns but this one: counts and last verdict that
     /// says something, and the groups of polluters that were found with it.
-    pub(crate) fn known(
+    pub fn known(
         &self,
         tests: &[TestId],
         n_campaigns: usize,
@@ -360,7 +410,7 @@ impl History {
 }
 
 /// Names of a suite that end like this one.
-pub(crate) fn similar(suite: &Suite, id: &TestId) -> Vec<TestId> {
+pub fn similar(suite: &Suite, id: &TestId) -> Vec<TestId> {
     let name = id.as_str().rsplit("::").next().unwrap_or_default();
     let ids = suite.tests().map(|test| suite.id(test));
     ids.filter(|other| other.as_str().contains(name)).take(SIMILAR_MAX).cloned().collect()

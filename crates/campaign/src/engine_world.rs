@@ -15,7 +15,7 @@ use unflake_model::{
 use crate::drive::{Answer, FailedAttempt, Happening, World};
 
 /// Runs in a row that could not be started, after which we give up: once may be chance.
-pub(crate) const NOT_STARTED_MAX: usize = 3;
+pub const NOT_STARTED_MAX: usize = 3;
 
 /// The engine, and what it has said so far beyond the observations.
 pub struct EngineWorld {
@@ -201,13 +201,13 @@ impl EngineWorld {
     }
 
     /// That there were perturbed runs which could not be started, if there were.
-    pub(crate) fn take_perturbed_not_run(&mut self) -> Option<Warning> {
+    pub fn take_perturbed_not_run(&mut self) -> Option<Warning> {
         let (n_runs, reason) = self.perturbed_not_run.take()?;
         Some(Warning::PerturbedNotRun { n_runs, reason })
     }
 
     /// What made the engine give up, or kept the last run from being started.
-    pub(crate) fn why_nothing(&mut self) -> Option<WorldError> {
+    pub fn why_nothing(&mut self) -> Option<WorldError> {
         let not_started = self.ended.as_ref().and_then(|last| match &last.ending {
             Ending::NotStarted { why, stderr } => Some(WorldError::not_started(why, stderr)),
             _ => None,
@@ -221,7 +221,7 @@ impl EngineWorld {
     }
 
     /// The runs that were under way when all were given up, as far as they had come.
-    pub(crate) fn take_cut_off(&mut self) -> Vec<Answer> {
+    pub fn take_cut_off(&mut self) -> Vec<Answer> {
         std::mem::take(&mut self.cut_off)
     }
 
@@ -306,7 +306,7 @@ pub enum WorldError {
 
 impl WorldError {
     /// With the last line of what was written.
-    pub(crate) fn not_started(why: &str, stderr: &str) -> Self {
+    pub fn not_started(why: &str, stderr: &str) -> Self {
         Self::NotStarted { why: with_last_line(why, stderr) }
     }
 }

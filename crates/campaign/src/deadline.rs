@@ -1,4 +1,4 @@
-//! Until when something goes on: until somebody stops everything, or its own time is up.
+//! Deadline when something goes on: until somebody stops everything, or its own time is up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,15 +8,15 @@ use std::time::Duration;
 use unflake_engine::Interrupt;
 
 /// What ends a piece of work.
-pub(crate) struct Until {
+pub struct Deadline {
     /// To be heeded by all of the work, and by nothing else: the next piece has its own time.
-    pub(crate) interrupt: Interrupt,
+    pub interrupt: Interrupt,
     is_late: Arc<AtomicBool>,
 }
 
-impl Until {
+impl Deadline {
     /// From now on. The thread that waits ends with the program.
-    pub(crate) fn new(wall_max: Option<Duration>, interrupt: &Interrupt) -> Self {
+    pub fn new(wall_max: Option<Duration>, interrupt: &Interrupt) -> Self {
         let until = Self { interrupt: interrupt.part(), is_late: Arc::default() };
         if let Some(wall_max) = wall_max {
             let (interrupt, is_late) = (until.interrupt.clone(), Arc::clone(&until.is_late));
@@ -30,7 +30,7 @@ impl Until {
     }
 
     /// Whether the time is up.
-    pub(crate) fn is_late(&self) -> bool {
+    pub fn is_late(&self) -> bool {
         self.is_late.load(Ordering::SeqCst)
     }
 }

@@ -23,13 +23,13 @@ use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
 
 use crate::baseline::{baseline, original};
 use crate::drive::Answer;
+use crate::engine_world::{EngineWorld, Stopped};
 use crate::fingerprint;
 use crate::lent::{Lent, leads, lent};
 use crate::recall::Recall;
 use crate::record::{Recorder, answers};
 use crate::terms::{self, Settings, Terms};
 use crate::trace::Traced;
-use crate::world::{EngineWorld, Stopped};
 
 /// Where and how a campaign is kept.
 #[derive(Clone, Debug)]
@@ -49,20 +49,20 @@ pub struct Keep {
 impl Keep {
     /// Gets ready what takes time and has nothing to do with the tests. The history is not opened
     /// yet, which would make it: nothing may come of a campaign whose tests are not collected.
-    pub(crate) fn ready(&self, code_files: &CodeFiles) -> Ready {
+    pub fn ready(&self, code_files: &CodeFiles) -> Ready {
         Ready { code: terms::hex(fingerprint::code(&self.root, code_files)) }
     }
 }
 
 impl Ready {
     /// Stands for the code of the project.
-    pub(crate) fn code(&self) -> &str {
+    pub fn code(&self) -> &str {
         &self.code
     }
 }
 
 /// What of a campaign is there before the tests are.
-pub(crate) struct Ready {
+pub struct Ready {
     /// Stands for the code of the project.
     code: String,
 }
@@ -77,24 +77,30 @@ pub enum Unfinished {
 }
 
 /// What is to be run, and how.
-pub(crate) struct Setting<'a> {
-    pub(crate) keep: Option<&'a Keep>,
-    pub(crate) comparison: Comparison,
+pub struct Setting<'a> {
+    /// Where it is kept; nowhere without.
+    pub keep: Option<&'a Keep>,
+    /// When isolated runs are compared with the plain runner's.
+    pub comparison: Comparison,
     /// What is asked, in full.
-    pub(crate) question: String,
-    pub(crate) seed: u64,
-    pub(crate) project: &'a dyn Part,
-    pub(crate) limits: &'a Limits,
-    pub(crate) collected: &'a Collected,
+    pub question: String,
+    /// The seed of all orders.
+    pub seed: u64,
+    /// Whose tests.
+    pub project: &'a dyn Part,
+    /// Within which limits.
+    pub limits: &'a Limits,
+    /// The tests that there are.
+    pub collected: &'a Collected,
     /// The tests traced, where that was done before.
-    pub(crate) traced: Option<&'a Traced>,
+    pub traced: Option<&'a Traced>,
     /// The test in question, if what others know about it is to be used.
-    pub(crate) target: Option<TestIndex>,
+    pub target: Option<TestIndex>,
 }
 
 /// When isolated runs are compared with the plain runner's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub enum Comparison {
     /// Before anything else, on all tests.
     First,
     /// Only if the plain runner does not show what was found.
@@ -102,20 +108,25 @@ pub(crate) enum Comparison {
 }
 
 /// How a campaign has begun.
-pub(crate) struct Beginning {
-    pub(crate) suite: Rc<Suite>,
-    pub(crate) recall: Recall,
-    pub(crate) recorder: Recorder,
+pub struct Beginning {
+    /// The tests, with the run times that were measured.
+    pub suite: Rc<Suite>,
+    /// Runs that need not be made again.
+    pub recall: Recall,
+    /// Who writes it down.
+    pub recorder: Recorder,
     /// The first run, if it is not on record yet.
-    pub(crate) first: Option<(Experiment, Answer)>,
-    pub(crate) n_recalled: u64,
-    pub(crate) warnings: Vec<Warning>,
+    pub first: Option<(Experiment, Answer)>,
+    /// How many runs of its own were on record.
+    pub n_recalled: u64,
+    /// What limits the answer.
+    pub warnings: Vec<Warning>,
     /// Runs of other campaigns that may be recalled, by their numbers: their names.
-    pub(crate) lent: BTreeMap<RunId, String>,
+    pub lent: BTreeMap<RunId, String>,
     /// Groups of tests that other campaigns found the test in question to depend on.
-    pub(crate) leads: Vec<Group>,
+    pub leads: Vec<Group>,
     /// In how many runs of earlier campaigns on the same code it flaked, if it did.
-    pub(crate) flaked_in: Option<u64>,
+    pub flaked_in: Option<u64>,
 }
 
 impl Beginning {
@@ -174,7 +185,7 @@ enum History {
 
 impl Setting<'_> {
     /// Begins.
-    pub(crate) fn begin(
+    pub fn begin(
         &self,
         world: &mut EngineWorld,
         runner: &dyn PlainRunner,
@@ -279,7 +290,7 @@ impl Setting<'_> {
     }
 
     /// Records a campaign that has no beginning of its own.
-    pub(crate) fn record(&self, suite: &Suite, levels: &[Level]) -> Recorder {
+    pub fn record(&self, suite: &Suite, levels: &[Level]) -> Recorder {
         let Some(keep) = self.keep else { return Recorder::default() };
         let (levels, warnings) = (levels.to_vec(), Vec::new());
         let Ready { code } = keep.ready(&self.project.code_files());

@@ -9,19 +9,18 @@ use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
 use unflake_engine::{Interrupt, Limits};
-use unflake_known::{Failure, KnownFactor, Origin, Record, Warning};
+use unflake_known::{Failure, Origin, Record, Warning};
 use unflake_model::random::Random;
 use unflake_model::{
-    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, Tally, TestId,
-    TestIndex, Verdict,
+    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
 };
 
-use crate::begin::{Comparison, Keep, Ready, Setting};
-use crate::drive::{Answer, Source, Watcher as _};
-use crate::history::History;
-use crate::logbook::{Logbook, Progress};
-use crate::study::{StudyError, now, start};
-use crate::world::EngineWorld;
+use unflake_campaign::begin::{Comparison, Keep, Ready, Setting};
+use unflake_campaign::drive::{Answer, Source, Watcher as _};
+use unflake_campaign::engine_world::EngineWorld;
+use unflake_campaign::history::{History, Known};
+use unflake_campaign::logbook::{Logbook, Progress};
+use unflake_campaign::open::{CampaignError, now, start};
 
 /// Campaigns looked at for what is known about a test.
 const CAMPAIGNS_MAX: usize = 50;
@@ -112,19 +111,6 @@ pub struct Failing {
     pub known: Option<Known>,
 }
 
-/// What the history knows about a test.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    /// Over all campaigns before this one.
-    pub tally: Tally,
-    /// The last verdict, and the campaign that came to it.
-    pub verdict: Option<(Verdict, String)>,
-    /// Groups of polluters found with that verdict that ran before it now.
-    pub polluters: Vec<Vec<TestId>>,
-    /// What was found to change how it ends when it was shaken.
-    pub factors: Vec<KnownFactor>,
-}
-
 /// Runs the suite once.
 pub fn single(
     request: &SingleRequest,
@@ -132,7 +118,7 @@ pub fn single(
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
-) -> Result<Single, StudyError> {
+) -> Result<Single, CampaignError> {
     progress.stage("collecting tests");
     let begun = now();
     let engine = start(project, limits, interrupt)?;
@@ -162,7 +148,7 @@ pub fn single(
     run_all(order.clone(), &mut world, &mut logbook, &mut ran);
     let Logbook { records, mut recorder, .. } = logbook;
     if ran.ended.is_empty() {
-        return Err(world.why_nothing().map_or(StudyError::Interrupted, StudyError::World));
+        return Err(world.why_nothing().map_or(CampaignError::Interrupted, CampaignError::World));
     }
     let error = world.take_error();
     warnings.extend(
@@ -256,7 +242,7 @@ fn look_up(
     order: &Order,
     suite: &Suite,
     this: Option<&str>,
-) -> Result<(), crate::history::HistoryError> {
+) -> Result<(), unflake_campaign::history::HistoryError> {
     let Some(keep) = setting.keep else { return Ok(()) };
     let history = History::open(&keep.file)?;
     let n_looked_up = failing.len().min(LOOKED_UP_MAX);

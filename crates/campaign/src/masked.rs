@@ -1,7 +1,7 @@
 //! Secrets are hidden where something that a test run says comes in, before it is kept or shown.
 //!
 //! What is hidden is the same for the whole program, and told once, before anything is run: so
-//! nobody on the way can forget to pass it on. Until then, values that look like secrets are.
+//! nobody on the way can forget to pass it on. Deadline then, values that look like secrets are.
 //! Where the user wants to see them, they are shown, and hidden in what is kept all the same.
 
 use std::sync::OnceLock;

@@ -22,8 +22,8 @@ use unflake_model::{
     OutcomeKind, Repetition, RunId, Suite, TestIndex, Verdict,
 };
 
-use crate::cold;
-use crate::world::EngineWorld;
+use crate::confirm;
+use crate::engine_world::EngineWorld;
 
 /// The kind of state under which a file is named.
 const KIND: &str = "import";
@@ -80,16 +80,16 @@ impl<'a> Imports<'a> {
         };
         let (cold, reproduce): (Cold, Vec<String>) = if finding.dependencies.polluters.is_empty() {
             let id = self.suite.id(finding.test);
-            let shown = cold::count_shown(|| self.fails_among(finding.test, first));
+            let shown = confirm::count_shown(|| self.fails_among(finding.test, first));
             let command = self.runner.command_among(id, first);
             (shown.map(Some).into(), command.into_iter().collect())
         } else {
-            let said = cold::confirm(self.suite, &finding, self.runner);
-            (said.into(), cold::commands(self.suite, &finding, self.runner))
+            let said = confirm::confirm(self.suite, &finding, self.runner);
+            (said.into(), confirm::commands(self.suite, &finding, self.runner))
         };
         // A test that the plain runner hashes otherwise each time fails by chance, whatever files
         // are collected: they are to blame only if it fails each time with them, and never without.
-        let alone = cold::count_shown(|| Ok(!self.fails_among(finding.test, &[])?));
+        let alone = confirm::count_shown(|| Ok(!self.fails_among(finding.test, &[])?));
         if !cold.is_shown() || !alone.is_ok_and(Confirmation::is_complete) {
             return;
         }

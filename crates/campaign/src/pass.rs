@@ -8,17 +8,17 @@ use unflake_model::{
     Environment, Experiment, Observation, Order, OutcomeKind, Repetition, RunId, Suite, TestIndex,
 };
 
+use crate::engine_world::{NOT_STARTED_MAX, WorldError};
 use crate::logbook::Progress;
-use crate::world::{NOT_STARTED_MAX, WorldError};
 
 /// Numbers of runs that no analysis asked for.
-pub(crate) const OUR_OWN: u64 = 1 << 62;
+pub const OUR_OWN: u64 = 1 << 62;
 
 /// So many tests go by until whoever waits is told how far it is.
 const TOLD_EVERY: usize = 20;
 
 /// Who takes note of what happens.
-pub(crate) trait Witness {
+pub trait Witness {
     /// Of how many tests there is a note.
     fn n_seen(&self) -> usize;
 
@@ -34,22 +34,25 @@ pub(crate) trait Witness {
 
 /// How a pass came to its end.
 #[derive(Debug, Default)]
-pub(crate) struct Passed {
+pub struct Passed {
     /// That of the last run.
-    pub(crate) isolation: Isolation,
-    pub(crate) is_interrupted: bool,
+    pub isolation: Isolation,
+    /// Whether the user stopped it.
+    pub is_interrupted: bool,
     /// Why there was no going on.
-    pub(crate) error: Option<WorldError>,
+    pub error: Option<WorldError>,
 }
 
 /// What to look at in a pass, and what to call that while it lasts.
-pub(crate) struct Look<'a> {
-    pub(crate) watching: Watching,
-    pub(crate) stage: &'a str,
+pub struct Look<'a> {
+    /// What is watched.
+    pub watching: Watching,
+    /// What to call it while it lasts.
+    pub stage: &'a str,
 }
 
 /// Runs all tests in their original order.
-pub(crate) fn pass(
+pub fn pass(
     look: &Look<'_>,
     suite: &Suite,
     engine: &mut Engine,

@@ -18,8 +18,8 @@ use unflake_engine::Change;
 use unflake_known::inspection::{Harmless, Leaver, Left, Standing};
 use unflake_model::{Suite, TestId};
 
-use crate::dirty::allow::AllowList;
-use crate::dirty::{Seen, Stretch};
+use crate::dirt::allow::AllowList;
+use crate::dirt::{Seen, Stretch};
 use crate::masked::{hide, whole};
 
 /// In the texts of values: something was left out.

@@ -15,7 +15,7 @@ use unflake_model::{
     Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, TestIndex,
 };
 
-use crate::world::{EngineWorld, Stopped};
+use crate::engine_world::{EngineWorld, Stopped};
 
 /// How often the answer is tried.
 const TRIES: usize = 3;

@@ -15,18 +15,14 @@
 pub mod allow;
 mod judge;
 
-use unflake_adapter::{Part, collection_warnings, with_causes};
-use unflake_engine::{Change, Event, Interrupt, Limits, Watching};
-use unflake_known::inspection::{Inspection, Unseen};
-use unflake_known::{Ended, Origin, Warning};
+use unflake_engine::{Change, Engine, Event, Interrupt, Watching};
+use unflake_known::inspection::{Leaver, Unseen};
 use unflake_model::{Evidence, Observation, OutcomeKind, Suite, TestIndex};
 
-use crate::baseline::refusals;
-use crate::dirty::allow::AllowList;
+use crate::dirt::allow::AllowList;
+use crate::engine_world::EngineWorld;
 use crate::logbook::Progress;
-use crate::pass::{Look, Witness, pass};
-use crate::study::{StudyError, now, start};
-use crate::world::EngineWorld;
+use crate::pass::{Look, Passed, Witness, pass};
 
 /// Everything the agent can watch.
 const ALL_KINDS: &str = "all";
@@ -34,19 +30,6 @@ const ALL_KINDS: &str = "all";
 const FIXTURES: &str = "fixtures";
 /// Installed packages as well as the project.
 const THIRD_PARTY: &str = "third-party";
-
-/// What to look at.
-#[derive(Clone, Debug)]
-pub struct LintRequest {
-    /// What is meant to be left behind.
-    pub allow: AllowList,
-    /// Whose state is watched.
-    pub scope: Scope,
-    /// Whether all tests are run, so that an entry of the list that nothing matches is of no use.
-    pub is_whole_suite: bool,
-    /// The command line, as it was typed.
-    pub command: String,
-}
 
 /// Whose state is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,74 +40,62 @@ pub enum Scope {
     ThirdParty,
 }
 
-/// Runs the suite once, watched.
-pub fn lint(
-    request: &LintRequest,
-    part: &dyn Part,
-    limits: &Limits,
-    interrupt: &Interrupt,
-    progress: &mut dyn Progress,
-) -> Result<Inspection, StudyError> {
-    progress.stage("collecting tests");
-    let begun = now();
-    let mut engine = start(part, limits, interrupt)?;
-    let mut warnings = collection_warnings(&engine);
-    let runner = engine.collected().runner.clone();
-    let suite = engine.suite(|_| std::time::Duration::ZERO);
-
-    let watching = Watching { kinds: request.kinds(), ..Watching::default() };
-    let look = Look { watching, stage: "watching the tests" };
-    let mut notes = Notes::default();
-    let passed = pass(&look, &suite, &mut engine, &mut notes, progress);
-    if notes.n_seen() == 0 {
-        return Err(passed.error.map_or(StudyError::Interrupted, StudyError::World));
-    }
-    warnings.extend(passed.error.as_ref().map(|it| Warning::BrokenOff { reason: with_causes(it) }));
-    warnings.extend(refusals(&passed.isolation));
-    warnings.extend(notes.is_in_part.then_some(Warning::WatchedInPart));
-    let mut allow = request.allow.clone();
-    let tests = judge::judge(&notes.stretches, &suite, &mut allow);
-    let is_whole = notes.n_seen() == suite.n_tests();
-    Ok(Inspection {
-        n_tests: suite.n_tests(),
-        tests,
-        unseen: notes.unseen(&suite),
-        n_failed: notes.outcomes().filter(|it| it.evidence() == Some(Evidence::Fail)).count(),
-        n_not_run: suite.n_tests() - notes.n_seen(),
-        unused: if is_whole && request.is_whole_suite { allow.unused() } else { Vec::new() },
-        warnings,
-        wall_time: begun.elapsed(),
-        ended: if passed.is_interrupted { Ended::Interrupted } else { Ended::Confident },
-        origin: Origin::new(&runner, 0, &request.command, None),
-    })
+/// What one watched pass over a suite says.
+#[derive(Debug)]
+pub struct Inspected {
+    /// Tests that changed something, with what to make of it.
+    pub leavers: Vec<Leaver>,
+    /// Tests whose process was gone before anybody could look.
+    pub unseen: Vec<Unseen>,
+    /// How many tests were run.
+    pub n_seen: usize,
+    /// How many of them failed.
+    pub n_failed: usize,
+    /// Whether not all state could be watched.
+    pub is_in_part: bool,
+    /// How the pass came to its end.
+    pub passed: Passed,
 }
 
-/// The tests of a suite that leave something behind, by one watched pass. What stands in its way is
-/// no matter: nothing depends on it but the order in which orders are tried.
+/// Runs the suite once, and looks at what each test leaves behind.
+pub fn inspect(
+    suite: &Suite,
+    engine: &mut Engine,
+    scope: Scope,
+    allow: &mut AllowList,
+    progress: &mut dyn Progress,
+) -> Inspected {
+    let third_party = (scope == Scope::ThirdParty).then_some(THIRD_PARTY);
+    let kinds = [ALL_KINDS, FIXTURES].into_iter().chain(third_party).map(str::to_owned);
+    let watching = Watching { kinds: kinds.collect(), ..Watching::default() };
+    let look = Look { watching, stage: "watching what tests leave behind" };
+    let mut notes = Notes::default();
+    let passed = pass(&look, suite, engine, &mut notes, progress);
+    Inspected {
+        leavers: judge::judge(&notes.stretches, suite, allow),
+        unseen: notes.unseen(suite),
+        n_seen: notes.n_seen(),
+        n_failed: notes.outcomes().filter(|it| it.evidence() == Some(Evidence::Fail)).count(),
+        is_in_part: notes.is_in_part,
+        passed,
+    }
+}
+
+/// The tests of a suite that leave something behind. What stands in the way of finding out does not
+/// matter: nothing depends on it but the order in which orders are tried.
 pub(crate) fn who_leaves_something(
     suite: &Suite,
     world: &mut EngineWorld,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Vec<TestIndex> {
-    let kinds = [ALL_KINDS, FIXTURES].map(str::to_owned).to_vec();
-    let watching = Watching { kinds, ..Watching::default() };
-    let look = Look { watching, stage: "watching what tests leave behind" };
-    let mut notes = Notes::default();
-    let passed = pass(&look, suite, world.engine(), &mut notes, progress);
-    if passed.is_interrupted {
+    let mut allow = AllowList::default();
+    let inspected = inspect(suite, world.engine(), Scope::Project, &mut allow, progress);
+    if inspected.passed.is_interrupted {
         // Whoever comes next is to hear of it as well.
         interrupt.raise();
     }
-    let dirt = judge::judge(&notes.stretches, suite, &mut AllowList::default());
-    dirt.iter().filter_map(|dirty| suite.find(&dirty.test)).collect()
-}
-
-impl LintRequest {
-    fn kinds(&self) -> Vec<String> {
-        let third = (self.scope == Scope::ThirdParty).then_some(THIRD_PARTY);
-        [ALL_KINDS, FIXTURES].into_iter().chain(third).map(str::to_owned).collect()
-    }
+    inspected.leavers.iter().filter_map(|leaver| suite.find(&leaver.test)).collect()
 }
 
 /// Tests that were watched in one process.

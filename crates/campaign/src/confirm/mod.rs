@@ -3,6 +3,13 @@
 //! A dependency is shown as confirmed only after the printed command, run as a user would run it,
 //! has shown it three times of three.
 
+pub(crate) mod ahead;
+mod choice;
+mod imports;
+pub(crate) mod state;
+mod together;
+pub(crate) mod trial;
+
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +25,7 @@ use unflake_model::{
 const COMMANDS_MAX: usize = 3;
 
 /// How often a printed command is tried.
-pub(crate) const TRIES: u32 = 3;
+pub const TRIES: u32 = 3;
 
 /// What the commands for a finding are, and what they should show.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,14 +8,14 @@ use unflake_engine::Collected;
 use unflake_known::{Choice, Cold, Ended, Exhibit, Origin, Record, Seen, State, Warning};
 use unflake_model::{Environment, Finding, Suite, TestIndex};
 
-use crate::ahead::{Naming, Trying};
 use crate::analysis::Found;
-use crate::choice::decided;
-use crate::cold;
-use crate::imports::Imports;
-use crate::state::{Dependency, shared_state};
-use crate::together::confirm_all;
-use crate::world::EngineWorld;
+use crate::confirm;
+use crate::confirm::ahead::{Naming, Trying};
+use crate::confirm::choice::decided;
+use crate::confirm::imports::Imports;
+use crate::confirm::state::{Dependency, shared_state};
+use crate::confirm::together::confirm_all;
+use crate::engine_world::EngineWorld;
 
 /// What was found, and with what it is tried.
 pub(crate) struct Trial<'a> {
@@ -152,7 +152,7 @@ impl Trial<'_> {
             tried.choices.insert(finding.test, choices);
         }
         for (environment, tests) in together {
-            match cold::confirm_perturbed(suite, &tests, environment, runner) {
+            match confirm::confirm_perturbed(suite, &tests, environment, runner) {
                 Ok(confirmed) => {
                     let said = confirmed.into_iter().map(|(test, it)| (test, Cold::Said(it)));
                     tried.perturbed.extend(said);
@@ -176,7 +176,7 @@ impl Trial<'_> {
         };
         let failures = &records[test.get()].failures;
         Exhibit {
-            reproduce: cold::commands(suite, finding, runner),
+            reproduce: confirm::commands(suite, finding, runner),
             cold,
             factors: Vec::new(),
             failure: failures.first().map(|attempt| attempt.failure.clone()),

@@ -13,11 +13,11 @@ use unflake_detect::Suspicion;
 use unflake_known::{Confirmation, State};
 use unflake_model::{Experiment, Finding, Suite, TestIndex};
 
-use crate::cold::{self, Reproduction};
+use crate::confirm::state::{Dependency, shared_state};
+use crate::confirm::{self, Reproduction};
 use crate::drive::{Answer, Source, Watcher};
+use crate::engine_world::{Hatch, Stopped};
 use crate::logbook::Logbook;
-use crate::state::{Dependency, shared_state};
-use crate::world::{Hatch, Stopped};
 
 /// What is being tried, or was.
 pub(crate) struct Trying<'scope> {
@@ -43,7 +43,7 @@ impl Naming<'_> {
 impl Trying<'_> {
     /// What came of it, if it is a finding's commands that were tried; waits for the last of them.
     pub(crate) fn answer(self, finding: &Finding) -> Option<Result<Confirmation, String>> {
-        let wanted = cold::reproductions(finding);
+        let wanted = confirm::reproductions(finding);
         let is_wanted = self.test == finding.test
             && finding.verdict.is_order_dependent()
             && self.reproductions.iter().all(|it| wanted.contains(it));
@@ -81,12 +81,12 @@ impl Watcher for Ahead<'_, '_, '_, '_> {
             return;
         }
         let (suite, runner, test) = (self.suite, self.runner, suspicion.test);
-        let reproductions = cold::of_suspicion(suspicion);
+        let reproductions = confirm::of_suspicion(suspicion);
         let tried = reproductions.clone();
         let hatch = self.hatch.clone();
-        hatch.tell_beside(cold::TRIES as usize);
+        hatch.tell_beside(confirm::TRIES as usize);
         let tries = self.scope.spawn(move || {
-            let confirmation = cold::try_often(suite, test, &tried, runner);
+            let confirmation = confirm::try_often(suite, test, &tried, runner);
             hatch.tell_beside(0);
             confirmation
         });

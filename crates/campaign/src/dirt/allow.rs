@@ -47,7 +47,7 @@ impl AllowList {
     }
 
     /// Entries that nothing matched.
-    pub(crate) fn unused(&self) -> Vec<String> {
+    pub fn unused(&self) -> Vec<String> {
         self.entries.iter().filter(|it| !it.is_used).map(|it| it.written.clone()).collect()
     }
 }

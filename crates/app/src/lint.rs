@@ -1,0 +1,66 @@
+//! Which tests leave something behind, even where no other test stumbles over it yet?
+//!
+//! The suite is run once, in its original order and watched ([`unflake_campaign::dirt`]).
+
+use std::time::Duration;
+
+use unflake_adapter::{Part, collection_warnings, with_causes};
+use unflake_campaign::baseline::refusals;
+use unflake_campaign::dirt::allow::AllowList;
+use unflake_campaign::dirt::{Inspected, Scope, inspect};
+use unflake_campaign::logbook::Progress;
+use unflake_campaign::open::{CampaignError, now, start};
+use unflake_engine::{Interrupt, Limits};
+use unflake_known::inspection::Inspection;
+use unflake_known::{Ended, Origin, Warning};
+
+/// What to look at.
+#[derive(Clone, Debug)]
+pub struct LintRequest {
+    /// What is meant to be left behind.
+    pub allow: AllowList,
+    /// Whose state is watched.
+    pub scope: Scope,
+    /// Whether all tests are run, so that an entry of the list that nothing matches is of no use.
+    pub is_whole_suite: bool,
+    /// The command line, as it was typed.
+    pub command: String,
+}
+
+/// Runs the suite once, watched.
+pub fn lint(
+    request: &LintRequest,
+    part: &dyn Part,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Inspection, CampaignError> {
+    progress.stage("collecting tests");
+    let begun = now();
+    let mut engine = start(part, limits, interrupt)?;
+    let mut warnings = collection_warnings(&engine);
+    let runner = engine.collected().runner.clone();
+    let suite = engine.suite(|_| Duration::ZERO);
+    let mut allow = request.allow.clone();
+    let inspected = inspect(&suite, &mut engine, request.scope, &mut allow, progress);
+    let Inspected { leavers, unseen, n_seen, n_failed, is_in_part, passed } = inspected;
+    if n_seen == 0 {
+        return Err(passed.error.map_or(CampaignError::Interrupted, CampaignError::World));
+    }
+    warnings.extend(passed.error.as_ref().map(|it| Warning::BrokenOff { reason: with_causes(it) }));
+    warnings.extend(refusals(&passed.isolation));
+    warnings.extend(is_in_part.then_some(Warning::WatchedInPart));
+    let is_whole = n_seen == suite.n_tests();
+    Ok(Inspection {
+        n_tests: suite.n_tests(),
+        tests: leavers,
+        unseen,
+        n_failed,
+        n_not_run: suite.n_tests() - n_seen,
+        unused: if is_whole && request.is_whole_suite { allow.unused() } else { Vec::new() },
+        warnings,
+        wall_time: begun.elapsed(),
+        ended: if passed.is_interrupted { Ended::Interrupted } else { Ended::Confident },
+        origin: Origin::new(&runner, 0, &request.command, None),
+    })
+}

@@ -1,0 +1,363 @@
+//! Looking into a project: all of its tests (`detect`), or one of them (`why`).
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use unflake_adapter::{Around, Part, PlainRunner, collection_warnings, with_causes};
+use unflake_calls::Set;
+use unflake_detect::reruns::schedule::Exposure;
+use unflake_detect::why::Known;
+use unflake_engine::{Collected, Interrupt, Limits};
+use unflake_known::{Cold, Ended, Exhibit, Origin, Study, Warning};
+use unflake_model::{Confidence, RootCause, Spent, Suite, TestIndex, Verdict};
+
+use crate::analysis::{Analysis, Found};
+use crate::baseline::refused;
+use crate::begin::{Beginning, Comparison, Keep, Ready, Setting, Unfinished};
+use crate::confirm;
+use crate::confirm::ahead::Ahead;
+use crate::confirm::trial::Trial;
+use crate::deadline::Deadline;
+use crate::dirt;
+use crate::engine_world::{EngineWorld, Stopped};
+use crate::history::History;
+use crate::logbook::{Logbook, Progress};
+use crate::open::{CampaignError, how_it_ended, now, start_and, target};
+use crate::question::{Question, Request};
+use crate::recall::Recall;
+use crate::record::Recorder;
+use crate::trace::{Traced, trace_in};
+
+/// Looks into a project. For one test, what was found is compared with the plain runner first, and
+/// all tests only if that denies it: most questions are answered before all tests are run once.
+pub fn study(
+    request: &Request,
+    project: &dyn Part,
+    limits: &Limits,
+    interrupt: &Interrupt,
+    progress: &mut dyn Progress,
+) -> Result<Study, CampaignError> {
+    let until = Deadline::new(request.wall_max, interrupt);
+    look(request, project, limits, &until, progress).map(|looked| looked.study)
+}
+
+/// What came of a study, and what it was made with.
+pub struct Looked {
+    /// What was found.
+    pub study: Study,
+    /// The tests that there are.
+    pub collected: Collected,
+    /// How long it takes to start and to collect.
+    pub start_time: Duration,
+    /// Whether the plain runner denies what was found, and nothing was compared before.
+    is_denied: bool,
+}
+
+/// The same as [`study`], with more to go on.
+pub fn look(
+    request: &Request,
+    project: &dyn Part,
+    limits: &Limits,
+    until: &Deadline,
+    progress: &mut dyn Progress,
+) -> Result<Looked, CampaignError> {
+    let place = Place { part: project, limits, until };
+    if let Question::Rounds(..) = request.question {
+        // What is counted is rounds; nothing else is run.
+        return study_in(&place, request, Comparison::IfDenied, progress);
+    }
+    if matches!(request.question, Question::Suite) {
+        return study_in(&place, request, Comparison::First, progress);
+    }
+    let first = study_in(&place, request, Comparison::IfDenied, progress)?;
+    if !first.is_denied {
+        return Ok(first);
+    }
+    progress.note("the plain runner does not show it: comparing isolated runs with plain ones");
+    let mut request = request.clone();
+    if let Some(keep) = request.keep.as_mut() {
+        // Those runs were made under an isolation that is in doubt.
+        keep.unfinished = Unfinished::Leave;
+    }
+    let second = study_in(&place, &request, Comparison::First, progress)?;
+    // An answer that is in doubt is better than one that was cut off.
+    Ok(if second.study.ended == Ended::Confident { second } else { first })
+}
+
+/// Where to look, and how.
+struct Place<'a> {
+    part: &'a dyn Part,
+    limits: &'a Limits,
+    until: &'a Deadline,
+}
+
+impl Place<'_> {
+    /// Tests that leave something behind, if that is worth looking for.
+    fn dirty(
+        &self,
+        request: &Request,
+        suite: &Suite,
+        world: &mut EngineWorld,
+        progress: &mut dyn Progress,
+    ) -> Vec<TestIndex> {
+        if !request.is_worth_watching(suite) || !self.part.abilities().watches {
+            return Vec::new();
+        }
+        dirt::who_leaves_something(suite, world, &self.until.interrupt, progress)
+    }
+}
+
+fn study_in(
+    place: &Place<'_>,
+    request: &Request,
+    comparison: Comparison,
+    progress: &mut dyn Progress,
+) -> Result<Looked, CampaignError> {
+    let &Place { part, limits, until } = place;
+    progress.stage("collecting tests");
+    let (begun, interrupt) = (now(), &until.interrupt);
+    let mut ready = None;
+    let engine = start_and(part, limits, interrupt, || {
+        part.expect_plain_runs(confirm::TRIES);
+        ready = request.keep.as_ref().map(|keep| keep.ready(&part.code_files()));
+    })?;
+    let code = ready.as_ref().map(|ready: &Ready| ready.code().to_owned());
+    let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
+    let mut warnings = collection_warnings(&engine);
+    warnings.extend(not_repeated(engine.collected()));
+    let collected = engine.collected().clone();
+    let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
+    let around = Around { collected: &collected, interrupt, start_time, test_timeout };
+    let runner = &*part.plain(around);
+    let mut world = EngineWorld::new(engine, limits.jobs);
+
+    let is_traced = matches!(request.question, Question::Reruns(_)) && part.abilities().traces;
+    let traced = is_traced.then(|| trace_in(world.engine(), progress)).transpose()?;
+    let (keep, seed, question) = (request.keep.as_ref(), request.seed, request.in_full());
+    let (project, collected, traced) = (part, &collected, traced.as_ref());
+    let setting =
+        Setting { keep, comparison, question, seed, project, limits, collected, traced, target };
+    let beginning = begin(&setting, &mut world, (runner, ready), progress)?;
+    warnings.extend(beginning.warnings);
+    let Beginning { suite, mut recall, recorder, first, n_recalled, lent, .. } = beginning;
+    let known = Known { leads: beginning.leads, flaked_in: beginning.flaked_in };
+    let dirty = place.dirty(request, &suite, &mut world, progress);
+    // What was paid for earlier is not paid for again.
+    let budget = request.budget.raised_by(recall.cost());
+
+    progress.stage("looking for flaky tests");
+    let mut logbook = Logbook::new(&suite, recorder, progress);
+    logbook.tells = target.is_none().then(|| Rc::clone(&suite));
+    if let Some((experiment, answer)) = first {
+        recall.add(logbook.made(&experiment, &answer), &experiment, answer);
+    }
+    let analysis = Analysis {
+        request,
+        budget,
+        comparison,
+        suite: &suite,
+        target,
+        abilities: part.abilities(),
+        dirty,
+        exposed: traced.map(exposed).unwrap_or_default(),
+        known,
+    };
+    let name = logbook.recorder.name();
+    let origin = Origin::new(&collected.runner, seed, &request.command, name);
+    let origin = Origin { hash_seed: part.call().hash_seed, lent, ..origin };
+    let inquest = Inquest { analysis, part, runner, until, collected, origin: &origin };
+    let (found, mut exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
+    remember_factors(&mut exhibits, &suite, request.keep.as_ref(), code.as_deref());
+    warnings.extend(in_the_way);
+    let Logbook { records, standing, mut recorder, .. } = logbook;
+    let is_quick = comparison == Comparison::IfDenied;
+    let is_denied = is_quick && exhibits.iter().any(|it| confirm::is_denied(&suite, it, runner));
+    let refused = is_quick.then(|| refused(&world)).into_iter().flatten();
+    warnings.extend(refused.chain(recorder.take_trouble()));
+    let mut study = Study {
+        warnings,
+        spent: standing.spent,
+        n_recalled: n_recalled + recall.n_lent_taken(),
+        wall_time: begun.elapsed(),
+        confidence: request.budget.confidence(),
+        records,
+        ..concluded(found, exhibits, suite, origin)
+    };
+    recorder.finish(&study);
+    study.warnings.extend(recorder.take_trouble());
+    Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
+}
+
+/// What was found, without what it cost.
+fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Origin) -> Study {
+    Study {
+        exhibits,
+        causes: found.causes,
+        changes: found.changes,
+        set_up_failing: found.set_up_failing,
+        warnings: Vec::new(),
+        spent: Spent::default(),
+        n_recalled: 0,
+        wall_time: Duration::ZERO,
+        n_orders: found.n_orders,
+        flake_rate_detectable: found.flake_rate_detectable,
+        n_seeds: found.n_seeds,
+        confidence: Confidence::USUAL,
+        ended: found.ended,
+        origin,
+        records: Vec::new(),
+        suite,
+    }
+}
+
+/// Tells with each finding what an earlier `shake` knows about the test. Where it is chance that
+/// seems to decide, a command that shows it every time is worth more than one that may not. What
+/// cannot be looked up is not known.
+fn remember_factors(
+    exhibits: &mut [Exhibit],
+    suite: &Suite,
+    keep: Option<&Keep>,
+    code: Option<&str>,
+) {
+    let shaken = keep.and_then(|keep| {
+        let history = History::open(&keep.file).ok()?;
+        history.shaken(Some(&keep.root.to_string_lossy())).ok()
+    });
+    let Some(shaken) = shaken else { return };
+    for exhibit in exhibits {
+        let Some(shaken) = shaken.get(suite.id(exhibit.finding.test)) else { continue };
+        exhibit.factors = shaken.factors(code);
+        let verdict = exhibit.finding.verdict;
+        if verdict.is_non_deterministic() || matches!(verdict, Verdict::NotFlaky | Verdict::Ud) {
+            let failing = exhibit.factors.iter().filter(|known| known.makes_it_fail);
+            let surely: Vec<String> = failing.filter_map(|known| known.command.clone()).collect();
+            exhibit.reproduce.splice(0..0, surely);
+        }
+    }
+}
+
+/// An analysis, and with what its findings are put to the test.
+struct Inquest<'a> {
+    analysis: Analysis<'a>,
+    part: &'a dyn Part,
+    runner: &'a dyn PlainRunner,
+    until: &'a Deadline,
+    collected: &'a Collected,
+    origin: &'a Origin,
+}
+
+impl Inquest<'_> {
+    /// What was found, what came of trying it, and what stood in the way.
+    fn hold(
+        self,
+        world: &mut EngineWorld,
+        recall: &mut Recall,
+        logbook: &mut Logbook<'_>,
+    ) -> (Found, Vec<Exhibit>, Vec<Warning>) {
+        let Self { analysis, part, runner, until, collected, origin } = self;
+        let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
+        std::thread::scope(|scope| {
+            let (hatch, trying) = (world.open_hatch(), None);
+            let mut ahead = Ahead { scope, suite, runner, logbook, is_one, hatch, trying };
+            let (found, finish) = analysis.run(world, recall, &mut ahead);
+            let Ahead { logbook, trying, hatch, .. } = ahead;
+            // Left are who names the state, the last to ask for runs, and who tries.
+            drop(hatch);
+            let error = world.take_error();
+            let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
+            let perturbed = world.take_perturbed_not_run();
+            let ended = how_it_ended(finish, found.ended, until);
+            let mut found = Found { ended, ..on_record(found, &logbook.recorder) };
+            for finding in &mut found.findings {
+                finding.failed_in = finding.failed_in.or(logbook.failed_again(finding));
+            }
+            logbook.stage(
+                "trying what was found with the plain runner, and naming the state behind it",
+            );
+            let (seen, records) = (logbook.seen(suite), &logbook.records);
+            let trial = Trial { suite, found: &found, records, seen, runner, part };
+            let (exhibits, not_tried) = trial.exhibits(world, trying, collected, origin);
+            let (exhibits, not_shown) = without_not_shown(exhibits, suite, is_one);
+            let in_the_way = broken.into_iter().chain(perturbed).chain(not_tried).chain(not_shown);
+            (found, exhibits, in_the_way.collect())
+        })
+    }
+}
+
+/// A second attempt in one process is our own doing: what the plain runner does not show is no
+/// flakiness. Of a test that was asked about by name, something is said all the same.
+fn without_not_shown(
+    exhibits: Vec<Exhibit>,
+    suite: &Suite,
+    is_one: bool,
+) -> (Vec<Exhibit>, Option<Warning>) {
+    let is_shown = |exhibit: &Exhibit| {
+        exhibit.finding.verdict != Verdict::Nio
+            || exhibit.cold.said().is_some_and(|cold| 0 < cold.as_predicted)
+    };
+    let (mut shown, not_shown): (Vec<Exhibit>, Vec<Exhibit>) =
+        exhibits.into_iter().partition(is_shown);
+    let id = |exhibit: &Exhibit| suite.id(exhibit.finding.test).as_str().to_owned();
+    let tests: Vec<String> = not_shown.iter().map(id).collect();
+    if is_one {
+        shown.extend(not_shown.into_iter().map(|mut exhibit| {
+            exhibit.finding.verdict = Verdict::InsufficientEvidence;
+            exhibit.cold = Cold::NotAsked;
+            exhibit.reproduce.clear();
+            exhibit
+        }));
+    }
+    (shown, (!tests.is_empty()).then_some(Warning::TwiceNotShown { tests }))
+}
+
+/// Begins, and says so.
+fn begin(
+    setting: &Setting<'_>,
+    world: &mut EngineWorld,
+    (runner, ready): (&dyn PlainRunner, Option<Ready>),
+    progress: &mut dyn Progress,
+) -> Result<Beginning, CampaignError> {
+    if setting.comparison == Comparison::First {
+        progress.stage("running the tests as they are, with isolation and without");
+    }
+    let beginning = setting.begin(world, runner, ready).map_err(|Stopped| {
+        world.take_error().map_or(CampaignError::Interrupted, CampaignError::World)
+    })?;
+    let n_recalled = beginning.n_recalled;
+    if let Some(name) = beginning.recorder.name().filter(|_| 0 < n_recalled) {
+        progress.note(&format!("resuming campaign {name}: {n_recalled} runs recalled"));
+    }
+    Ok(beginning)
+}
+
+/// What each test that was traced is exposed to: the first of its causes by name.
+fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
+    let first = |(test, found): (TestIndex, Vec<unflake_calls::Exposure<'_>>)| {
+        let cause = found.first().map(|it| it.cause.map_or("unknown", RootCause::slug));
+        let exposure = cause.map_or(Exposure::Nothing, |cause| Exposure::Cause(cause.to_owned()));
+        (test, exposure)
+    };
+    traced.exposures(&Set::known()).into_iter().map(first).collect()
+}
+
+/// Tests that are not run a second time in one process.
+fn not_repeated(collected: &Collected) -> Option<Warning> {
+    let tests = collected.tests.iter().filter(|test| test.once).map(|test| test.id.clone());
+    let tests: Vec<String> = tests.collect();
+    (!tests.is_empty()).then_some(Warning::NotRepeated { tests })
+}
+
+/// The same, with runs under the numbers by which others know them.
+fn on_record(mut found: Found, recorder: &Recorder) -> Found {
+    let number = |run: &mut _| *run = recorder.number(*run);
+    for finding in &mut found.findings {
+        finding.passed_in.as_mut().map(number);
+        finding.failed_in.as_mut().map(number);
+    }
+    for change in &mut found.changes {
+        number(&mut change.first.0);
+        number(&mut change.later.0);
+    }
+    found
+}

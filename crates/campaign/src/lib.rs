@@ -1,0 +1,45 @@
+//! Campaigns: all runs that answer one question, from the first to the report.
+//!
+//! An analysis asks, a [`World`](drive::World) answers: the engine for real projects, the simulator
+//! in tests. Runs are recorded as they end; what an earlier, interrupted campaign has run is
+//! recalled instead of run again.
+//!
+//! | module | question it answers |
+//! |---|---|
+//! | [`question`] | what is to be found out, and at what price? |
+//! | [`open`] | how are the tests of a part collected? |
+//! | [`begin`] | does it begin anew, or where an earlier one was cut off? |
+//! | `terms`, `fingerprint` | is it the same question about the same code? |
+//! | `baseline` | does isolation change the suite? |
+//! | [`drive`] | the loop between an analysis and whoever answers it |
+//! | [`engine_world`] | the engine as the one who answers |
+//! | [`recall`], `lent` | which runs need not be made again? |
+//! | [`record`], [`logbook`] | what is written down, and who is told how it goes? |
+//! | [`campaign`] | all of this for `detect` and `why` |
+//! | `analysis` | which analysis answers which question? |
+//! | [`confirm`] | does the plain runner show what was found, and what is behind it? |
+//! | [`dirt`], [`trace`], [`pass`] | what do tests leave behind, and what do they call? |
+//! | [`history`] | what happened in earlier campaigns? |
+//! | [`masked`], [`deadline`] | what is hidden, and when does it end? |
+
+mod analysis;
+pub mod baseline;
+pub mod begin;
+pub mod campaign;
+pub mod confirm;
+pub mod deadline;
+pub mod dirt;
+pub mod drive;
+pub mod engine_world;
+mod fingerprint;
+pub mod history;
+mod lent;
+pub mod logbook;
+pub mod masked;
+pub mod open;
+pub mod pass;
+pub mod question;
+pub mod recall;
+pub mod record;
+mod terms;
+pub mod trace;

@@ -1,0 +1,216 @@
+//! Which functions does each test call, and which tests are worth running again for it?
+//!
+//! The suite is run once, in its original order and traced. [`Traced`] is what came back: for each
+//! test its functions, how it ended and how long it took; [`Traced::exposures`] is what a scheduler
+//! of reruns wants to know of it.
+//!
+//! Where a test takes the process with it, the tests behind it are traced in another one, and what
+//! that test called is not known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use unflake_adapter::collection_warnings;
+use unflake_calls::{Exposure, Function, Set};
+use unflake_engine::{Engine, Event, Watching};
+use unflake_known::exposed::{Exposed, Row};
+use unflake_known::{Origin, Warning};
+use unflake_model::{Observation, OutcomeKind, Suite, TestId, TestIndex};
+
+use crate::drive::{Answer, FailedAttempt};
+use crate::logbook::Progress;
+use crate::open::CampaignError;
+use crate::pass::{Look, Passed, Witness, pass};
+
+/// A function, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// Its name.
+    pub function: Function,
+    /// Its file and first line, if it is written in the language of the tests.
+    pub place: Option<(String, u32)>,
+}
+
+/// What one test called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedTest {
+    /// The test.
+    pub test: TestIndex,
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// How long it took, traced.
+    pub duration: Duration,
+    /// Places in [`Traced::functions`].
+    pub functions: Vec<usize>,
+}
+
+/// A suite, traced once.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// The tests.
+    pub suite: Rc<Suite>,
+    /// Every function that any of them called.
+    pub functions: Vec<Called>,
+    /// Those that were run, in the order in which they were.
+    pub tests: Vec<TracedTest>,
+    /// Name and version of the runner.
+    pub runner: String,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+    /// Whether the user stopped it.
+    pub is_interrupted: bool,
+    /// The run, where it was one, and came to its end: as good as any other in that order.
+    pub(crate) run: Option<Answer>,
+}
+
+impl Traced {
+    /// What a test called.
+    pub fn functions_of(&self, test: &TracedTest) -> impl Iterator<Item = &Function> {
+        test.functions.iter().map(|number| &self.functions[*number].function)
+    }
+
+    /// For each test that was run, the characteristic functions it called; none if it is not
+    /// exposed.
+    pub fn exposures<'a>(&'a self, set: &Set) -> BTreeMap<TestIndex, Vec<Exposure<'a>>> {
+        let causes: Vec<_> = self.functions.iter().map(|it| set.cause_of(&it.function)).collect();
+        let of_test = |test: &'a TracedTest| {
+            let found = test.functions.iter().filter_map(|number| {
+                let cause = causes[*number]?;
+                Some(Exposure { cause, function: &self.functions[*number].function })
+            });
+            let mut found: Vec<Exposure<'a>> = found.collect();
+            found.sort();
+            found.dedup();
+            (test.test, found)
+        };
+        self.tests.iter().map(of_test).collect()
+    }
+
+    /// How long each test took.
+    pub(crate) fn durations(&self) -> BTreeMap<&TestId, Duration> {
+        self.tests.iter().map(|it| (self.suite.id(it.test), it.duration)).collect()
+    }
+}
+
+impl Traced {
+    /// To be shown, with the command line as it was typed.
+    pub fn exposed(&self, set: &Set, command: &str) -> Exposed {
+        let mut exposures = self.exposures(set);
+        let row = |test: &TracedTest| {
+            let found = exposures.remove(&test.test).unwrap_or_default();
+            let files = test.functions.iter().filter_map(|it| self.functions[*it].place.as_ref());
+            let files: BTreeSet<&str> = files.map(|(file, _)| file.as_str()).collect();
+            Row {
+                test: self.suite.id(test.test).clone(),
+                outcome: test.outcome,
+                duration: test.duration,
+                n_functions: test.functions.len(),
+                n_files: files.len(),
+                exposures: found
+                    .into_iter()
+                    .map(|it| (it.cause, it.function.to_string()))
+                    .collect(),
+            }
+        };
+        Exposed {
+            n_tests: self.suite.n_tests(),
+            rows: self.tests.iter().map(row).collect(),
+            warnings: self.warnings.clone(),
+            origin: Origin::new(&self.runner, 0, command, None),
+        }
+    }
+}
+
+/// Runs the suite of an engine once, traced.
+pub fn trace_in(engine: &mut Engine, progress: &mut dyn Progress) -> Result<Traced, CampaignError> {
+    let suite = Rc::new(engine.suite(|_| Duration::ZERO));
+    let watching = Watching { trace: true, ..Watching::default() };
+    let look = Look { watching, stage: "tracing the tests" };
+    let mut notes = Notes::default();
+    let Passed { is_interrupted, error, .. } = pass(&look, &suite, engine, &mut notes, progress);
+    let Notes { functions, tests, run, failures, .. } = notes;
+    if tests.is_empty() {
+        return Err(error.map_or(CampaignError::Interrupted, CampaignError::World));
+    }
+    let warnings = collection_warnings(engine);
+    let runner = engine.collected().runner.clone();
+    let run = run.map(|observation| Answer { observation, failures });
+    Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted, run })
+}
+
+/// What was told in a pass over a suite.
+#[derive(Default)]
+struct Notes {
+    functions: Vec<Called>,
+    numbers: BTreeMap<Function, usize>,
+    tests: Vec<TracedTest>,
+    /// How many tests there were when the run under way began.
+    n_before: usize,
+    /// Our numbers of the functions that this run numbers itself.
+    of_run: Vec<Option<usize>>,
+    /// What a test called that has not ended yet.
+    called: Vec<usize>,
+    /// The first run, if it came to its end, and what failed in it.
+    run: Option<Observation>,
+    failures: Vec<FailedAttempt>,
+}
+
+impl Witness for Notes {
+    fn n_seen(&self) -> usize {
+        self.tests.len()
+    }
+
+    fn run_begins(&mut self) {
+        self.n_before = self.tests.len();
+        self.of_run.clear();
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Traced { functions, names, unseen, .. } => {
+                for name in names {
+                    let number = self.number(name);
+                    self.of_run.push(number);
+                }
+                let ours = |number: usize| self.of_run.get(number).copied().flatten();
+                self.called.extend(functions.into_iter().filter_map(ours));
+                for name in unseen {
+                    let number = self.number(name);
+                    self.called.extend(number);
+                }
+            }
+            Event::TestEnded { test, attempt, outcome, duration, failure, .. } => {
+                let functions = std::mem::take(&mut self.called);
+                self.failures.extend(FailedAttempt::of(test, attempt, outcome, failure));
+                let outcome = outcome.kind();
+                self.tests.push(TracedTest { test, outcome, duration, functions });
+            }
+            Event::RunPutBack { .. } => {
+                self.tests.truncate(self.n_before);
+                self.failures.clear();
+                self.of_run.clear();
+            }
+            _ => (),
+        }
+    }
+
+    fn run_ended(&mut self, observation: &Observation, is_whole: bool) {
+        let is_first = self.n_before == 0;
+        self.run = (is_first && is_whole).then(|| observation.clone());
+    }
+}
+
+impl Notes {
+    /// Our number of a function; none if its name is no name.
+    fn number(&mut self, told: unflake_engine::Function) -> Option<usize> {
+        let function: Function = format!("{}:{}", told.module, told.name).parse().ok()?;
+        let n = self.functions.len();
+        let number = *self.numbers.entry(function.clone()).or_insert(n);
+        if number == n {
+            let place = told.file.zip(told.line);
+            self.functions.push(Called { function, place });
+        }
+        Some(number)
+    }
+}
