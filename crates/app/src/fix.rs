@@ -29,9 +29,9 @@ use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIn
 use unflake_campaign::begin::Keep;
 use unflake_campaign::campaign::{Looked, look};
 use unflake_campaign::deadline::Deadline;
+use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::{History, Known};
 use unflake_campaign::logbook::Progress;
-use unflake_campaign::open::CampaignError;
 use unflake_campaign::question::Request;
 
 /// Groups after which the target is tried.

@@ -13,9 +13,10 @@ use unflake_model::{
 };
 
 use unflake_campaign::engine_world::EngineWorld;
+use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::{PastRun, RunName};
 use unflake_campaign::logbook::Progress;
-use unflake_campaign::open::{CampaignError, now, start};
+use unflake_campaign::open::{now, start};
 
 /// Who runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,11 +16,12 @@ use unflake_model::{
 };
 
 use unflake_campaign::begin::{Comparison, Keep, Ready, Setting};
-use unflake_campaign::drive::{Answer, Source, Watcher as _};
 use unflake_campaign::engine_world::EngineWorld;
+use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::{History, Known};
 use unflake_campaign::logbook::{Logbook, Progress};
-use unflake_campaign::open::{CampaignError, now, start};
+use unflake_campaign::open::{now, start};
+use unflake_campaign::world::{Answer, Source, Watcher as _};
 
 /// Campaigns looked at for what is known about a test.
 const CAMPAIGNS_MAX: usize = 50;

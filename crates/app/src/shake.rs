@@ -22,14 +22,17 @@ use unflake_stats::rate::Rate;
 
 use unflake_campaign::begin::{Comparison, Keep, Setting};
 use unflake_campaign::deadline::Deadline;
-use unflake_campaign::drive::{Finish, drive};
+use unflake_campaign::drive::drive;
 use unflake_campaign::engine_world::{EngineWorld, Stopped, WorldError};
+use unflake_campaign::error::CampaignError;
 use unflake_campaign::logbook::{Logbook, Progress};
-use unflake_campaign::open::{CampaignError, how_it_ended, now, start, target};
+use unflake_campaign::open::{how_it_ended, now, start};
 use unflake_campaign::pass::OUR_OWN;
 use unflake_campaign::question::Question;
+use unflake_campaign::question::target;
 use unflake_campaign::recall::Recall;
 use unflake_campaign::record::Recorder;
+use unflake_campaign::world::Finish;
 
 /// How often a command is tried.
 const TRIES: u32 = 3;

@@ -19,10 +19,12 @@ use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, Tables, tables};
 
 use unflake_campaign::begin::{Beginning, Comparison, Keep, Setting};
 use unflake_campaign::deadline::Deadline;
-use unflake_campaign::drive::{Answer, Finish, Source, Watcher, drive};
+use unflake_campaign::drive::drive;
 use unflake_campaign::engine_world::{EngineWorld, Stopped};
+use unflake_campaign::error::CampaignError;
 use unflake_campaign::logbook::{Logbook, Progress};
-use unflake_campaign::open::{CampaignError, how_it_ended, now, start};
+use unflake_campaign::open::{how_it_ended, now, start};
+use unflake_campaign::world::{Answer, Finish, Source, Watcher};
 
 /// Failure rates that lie no further apart than this are the same to a developer.
 const MARGIN: f64 = 0.1;

@@ -4,9 +4,10 @@
 //! says about the tests, for [`crate::learn`].
 
 use unflake_adapter::Part;
+use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::{History, HistoryError};
 use unflake_campaign::logbook::Progress;
-use unflake_campaign::open::{CampaignError, start};
+use unflake_campaign::open::start;
 use unflake_campaign::trace::{Called, Traced, trace_in};
 use unflake_engine::{Interrupt, Limits};
 use unflake_model::{TestId, Verdict};

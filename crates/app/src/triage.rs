@@ -43,8 +43,9 @@ use unflake_stats::plan::rate_detectable;
 
 use unflake_campaign::deadline::Deadline;
 use unflake_campaign::engine_world::{EngineWorld, Stopped};
+use unflake_campaign::error::CampaignError;
 use unflake_campaign::logbook::Progress;
-use unflake_campaign::open::{CampaignError, start};
+use unflake_campaign::open::start;
 
 /// Runs of a test under one other seed: that it does the same twice is what makes it a function of
 /// the seed.

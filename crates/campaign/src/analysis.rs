@@ -21,9 +21,10 @@ use unflake_model::{
 use unflake_stats::plan::{rate_detectable, runs_needed};
 
 use crate::begin::Comparison;
-use crate::drive::{Finish, Watcher, World, drive};
+use crate::drive::drive;
 use crate::question::{Question, Request};
 use crate::recall::Recall;
+use crate::world::{Finish, Watcher, World};
 
 /// How often the original order is run while something fails in it.
 const SET_UP_TRIES: u32 = 3;

@@ -22,7 +22,6 @@ use unflake_model::{Experiment, Group, RunId, Suite, TestIndex};
 use unflake_store::{Campaign, CampaignSummary, Claim, Store, StoreError};
 
 use crate::baseline::{baseline, original};
-use crate::drive::Answer;
 use crate::engine_world::{EngineWorld, Stopped};
 use crate::fingerprint;
 use crate::lent::{Lent, leads, lent};
@@ -30,6 +29,7 @@ use crate::recall::Recall;
 use crate::record::{Recorder, answers};
 use crate::terms::{self, Settings, Terms};
 use crate::trace::Traced;
+use crate::world::Answer;
 
 /// Where and how a campaign is kept.
 #[derive(Clone, Debug)]

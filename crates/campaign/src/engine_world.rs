@@ -12,7 +12,7 @@ use unflake_model::{
     Environment, Evidence, Experiment, Observation, Order, Repetition, RunId, TestIndex,
 };
 
-use crate::drive::{Answer, FailedAttempt, Happening, World};
+use crate::world::{Answer, FailedAttempt, Happening, World};
 
 /// Runs in a row that could not be started, after which we give up: once may be chance.
 pub const NOT_STARTED_MAX: usize = 3;

@@ -14,9 +14,9 @@ use unflake_known::{Warning, saved};
 use unflake_model::{Experiment, Group, Repetition, Suite, Tally, TestId, TestIndex};
 use unflake_store::{CampaignId, Store, StoreError};
 
-use crate::drive::Answer;
 use crate::record::answers;
 use crate::terms::{Settings, Terms};
+use crate::world::Answer;
 
 /// Campaigns that are asked.
 const CAMPAIGNS_MAX: usize = 20;

@@ -1,18 +1,18 @@
 //! Campaigns: all runs that answer one question, from the first to the report.
 //!
-//! An analysis asks, a [`World`](drive::World) answers: the engine for real projects, the simulator
+//! An analysis asks, a [`World`](world::World) answers: the engine for real projects, the simulator
 //! in tests. Runs are recorded as they end; what an earlier, interrupted campaign has run is
 //! recalled instead of run again.
 //!
 //! | module | question it answers |
 //! |---|---|
 //! | [`question`] | what is to be found out, and at what price? |
-//! | [`open`] | how are the tests of a part collected? |
+//! | [`open`], [`error`] | how are the tests of a part collected, and why not? |
 //! | [`begin`] | does it begin anew, or where an earlier one was cut off? |
 //! | `terms`, `fingerprint` | is it the same question about the same code? |
 //! | `baseline` | does isolation change the suite? |
 //! | [`drive`] | the loop between an analysis and whoever answers it |
-//! | [`engine_world`] | the engine as the one who answers |
+//! | [`world`], [`engine_world`] | who answers, and what is an answer? the engine is one who does |
 //! | [`recall`], `lent` | which runs need not be made again? |
 //! | [`record`], [`logbook`] | what is written down, and who is told how it goes? |
 //! | [`campaign`] | all of this for `detect` and `why` |
@@ -31,6 +31,7 @@ pub mod deadline;
 pub mod dirt;
 pub mod drive;
 pub mod engine_world;
+pub mod error;
 mod fingerprint;
 pub mod history;
 mod lent;
@@ -43,3 +44,4 @@ pub mod recall;
 pub mod record;
 mod terms;
 pub mod trace;
+pub mod world;

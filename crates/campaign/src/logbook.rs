@@ -11,8 +11,8 @@ use unflake_model::{
     Suite, Tally, TestId, TestIndex, Verdict,
 };
 
-use crate::drive::{Answer, Source, Watcher};
 use crate::record::Recorder;
+use crate::world::{Answer, Source, Watcher};
 
 /// Failures of one test whose texts are kept; the rest are counted only.
 const FAILURES_MAX: usize = 10;

@@ -3,48 +3,12 @@
 use std::time::Instant;
 
 use unflake_adapter::Part;
-use unflake_engine::{Engine, Interrupt, Limits, StartError, StartErrorKind};
+use unflake_engine::{Engine, Interrupt, Limits, StartErrorKind};
 use unflake_known::Ended;
-use unflake_model::{Suite, TestId, TestIndex};
 
 use crate::deadline::Deadline;
-use crate::drive::Finish;
-use crate::engine_world::WorldError;
-use crate::history::similar;
-use crate::question::Question;
-
-/// Why nothing could be found out.
-#[derive(Debug, thiserror::Error)]
-pub enum CampaignError {
-    /// The tests could not be collected.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// No test of it can be run with what there is.
-    #[error("{message}")]
-    Unsupported {
-        /// Why.
-        message: String,
-        /// What to do about it.
-        hint: String,
-    },
-    /// The engine broke down.
-    #[error(transparent)]
-    World(#[from] WorldError),
-    /// There is nothing to look into.
-    #[error("no tests were collected")]
-    NoTests,
-    /// The test asked about is not there.
-    #[error("test `{id}` was not collected")]
-    UnknownTest {
-        /// The name given.
-        id: TestId,
-        /// Names that end like it.
-        similar: Vec<TestId>,
-    },
-    /// The user interrupted, or the time was up, before anything was known.
-    #[error("stopped before the first run was over")]
-    Interrupted,
-}
+use crate::error::CampaignError;
+use crate::world::Finish;
 
 /// How a campaign ended that came to this end by itself, unless it was stopped before.
 pub fn how_it_ended(finish: Finish, by_itself: Ended, until: &Deadline) -> Ended {
@@ -88,15 +52,4 @@ pub(crate) fn start_and(
 #[expect(clippy::disallowed_methods, reason = "how long it takes is shown, and bounds waiting")]
 pub fn now() -> Instant {
     Instant::now()
-}
-
-/// The test in question, if it is about one.
-pub fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, CampaignError> {
-    let Question::Test(id) = question else { return Ok(None) };
-    // A path that looks like an option is typed with a dot before it.
-    let plain = id.as_str().strip_prefix("./").and_then(|plain| plain.parse().ok());
-    let found = suite.find(id).or_else(|| suite.find(plain.as_ref()?));
-    found
-        .map(Some)
-        .ok_or_else(|| CampaignError::UnknownTest { id: id.clone(), similar: similar(suite, id) })
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
-use unflake_model::{Budget, Suite, TestId};
+use unflake_model::{Budget, Suite, TestId, TestIndex};
 use unflake_stats::rate::Rate;
 
 use crate::begin::Keep;
+use crate::error::CampaignError;
+use crate::history::similar;
 
 /// All tests are watched once where that takes less than this part of the time there is.
 const WATCHING_SHARE: u32 = 8;
@@ -68,4 +70,15 @@ impl Request {
         let (rate, sure) = (self.flake_rate_min.get(), self.budget.confidence().get());
         format!("{what}; depth {depth:?}, flake rate {rate}, confidence {sure}, seed {seed}")
     }
+}
+
+/// The test in question, if it is about one.
+pub fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, CampaignError> {
+    let Question::Test(id) = question else { return Ok(None) };
+    // A path that looks like an option is typed with a dot before it.
+    let plain = id.as_str().strip_prefix("./").and_then(|plain| plain.parse().ok());
+    let found = suite.find(id).or_else(|| suite.find(plain.as_ref()?));
+    found
+        .map(Some)
+        .ok_or_else(|| CampaignError::UnknownTest { id: id.clone(), similar: similar(suite, id) })
 }

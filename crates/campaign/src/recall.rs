@@ -14,7 +14,7 @@ use unflake_model::{Environment, Experiment, Observation, Repetition, RunId, Spe
 
 use unflake_known::Origin;
 
-use crate::drive::Answer;
+use crate::world::Answer;
 
 type Content = (Vec<TestIndex>, Environment, Repetition);
 

@@ -19,8 +19,8 @@ use unflake_known::{Failure, Study, Warning, saved};
 use unflake_model::{Experiment, Observation, Repetition, RunId, TestIndex};
 use unflake_store::{Campaign, CampaignId, Claim, Conclusion, FailureText, Store, StoreError};
 
-use crate::drive::{Answer, FailedAttempt};
 use crate::masked;
+use crate::world::{Answer, FailedAttempt};
 
 /// The record of one campaign.
 #[derive(Debug, Default)]

@@ -18,10 +18,10 @@ use unflake_known::exposed::{Exposed, Row};
 use unflake_known::{Origin, Warning};
 use unflake_model::{Observation, OutcomeKind, Suite, TestId, TestIndex};
 
-use crate::drive::{Answer, FailedAttempt};
+use crate::error::CampaignError;
 use crate::logbook::Progress;
-use crate::open::CampaignError;
 use crate::pass::{Look, Passed, Witness, pass};
+use crate::world::{Answer, FailedAttempt};
 
 /// A function, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unflake_adapter::with_causes;
-use unflake_campaign::open::CampaignError;
+use unflake_campaign::error::CampaignError;
 use unflake_engine::{Interrupt, Level, Limits, Start, strays};
 use unflake_model::TestId;
 

@@ -15,9 +15,9 @@ use unflake_model::{Experiment, Finding, Suite, TestIndex};
 
 use crate::confirm::state::{Dependency, shared_state};
 use crate::confirm::{self, Reproduction};
-use crate::drive::{Answer, Source, Watcher};
 use crate::engine_world::{Hatch, Stopped};
 use crate::logbook::Logbook;
+use crate::world::{Answer, Source, Watcher};
 
 /// What is being tried, or was.
 pub(crate) struct Trying<'scope> {
