@@ -215,7 +215,7 @@ impl Page {
     pub fn exact(&mut self, label: &str, ink: Ink, lines: &[impl AsRef<str>]) {
         let room = self.room();
         let is_long = lines.iter().any(|line| room < line.as_ref().chars().count());
-        let is_below = self.is_narrow() || is_long;
+        let is_below = self.is_narrow() || is_long || LABEL <= label.chars().count();
         if is_below && !label.is_empty() && !lines.is_empty() {
             self.line(&[(Ink::Plain, &" ".repeat(INDENT)), (Ink::Faint, label)]);
         }
@@ -342,6 +342,13 @@ mod tests {
         );
         assert_eq!(continued(command, 80), [command]);
         assert_eq!(shell_words(r#"a "b \" c" \' d"#), ["a", r#""b \" c""#, r"\'", "d"]);
+    }
+
+    #[test]
+    fn text_stands_below_a_label_that_would_touch_it() {
+        let mut page = Page::new(Layout::plain(60));
+        page.row("unordered-collection", "posix:listdir");
+        assert_eq!(page.finish(), "  unordered-collection\n    posix:listdir\n");
     }
 
     #[test]
