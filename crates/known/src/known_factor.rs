@@ -11,7 +11,8 @@ pub struct KnownFactor {
     pub factors: Factors,
     /// What each was, in words.
     pub how: Vec<String>,
-    /// How the test ended with it, under seeds of their own.
+    /// How the test ended with it just as it was then. Under other seeds it may be another day, or
+    /// another time zone, in which nothing happens.
     pub with: Tally,
     /// How it ended with everything held fixed.
     pub without: Tally,
@@ -33,7 +34,7 @@ impl KnownFactor {
         let one = |shook: &Shook| Self {
             factors: shook.factors,
             how: shook.how.clone(),
-            with: shook.with,
+            with: if shook.under_seed.attempts == 0 { shook.with } else { shook.under_seed },
             without: shook.without,
             makes_it_fail: shook.makes_it_fail,
             cause: shook.cause,

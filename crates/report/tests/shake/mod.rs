@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unflake_known::saved::shaking as saved;
 use unflake_known::shaking::{Plainly, Shaking, Shook};
-use unflake_known::{Confirmation, Ended, Failure, Origin};
+use unflake_known::{Confirmation, Ended, Failure, KnownFactor, Origin};
 use unflake_model::{
     Confidence, Decides, Factor, Factors, RootCause, Spent, Tally, TestId, Verdict,
 };
@@ -120,4 +120,20 @@ fn what_was_shown_can_be_shown_again() {
     }
     assert!(saved::read("").is_none());
     assert!(saved::read("{\"version\": 1}").is_none());
+}
+
+/// Of other days than the one that was found nothing is to be expected.
+#[test]
+fn a_factor_is_told_by_the_runs_under_the_very_circumstance_that_is_named() {
+    let last_day = Shook {
+        how: vec!["on the last day of the year".to_owned()],
+        with: tally(0, 12),
+        ..shook(&[Factor::Date], RootCause::Time)
+    };
+    let known = KnownFactor::all(&shaking(vec![last_day], Ended::Confident), "801155", false);
+    assert_eq!(
+        unflake_report::factor_in_words(&known[0]),
+        "date makes it fail (on the last day of the year): failed 8 of 8 with it, 0 of 20 without; \
+         shaken in 801155"
+    );
 }
