@@ -194,17 +194,24 @@ pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
 /// How often the printed command of a test that fails at random can be expected to show it.
 pub(crate) fn how_often(exhibit: &Exhibit) -> Option<String> {
     let finding = &exhibit.finding;
-    let Tally { failures, attempts } = finding.tally;
     let is_left_to_chance =
         finding.verdict.is_non_deterministic() && finding.dependencies.polluters.is_empty();
     let is_certain = exhibit.factors.iter().any(|known| known.makes_it_fail);
-    if !is_left_to_chance || is_certain || failures == 0 {
+    if !is_left_to_chance || is_certain || finding.tally.failures == 0 {
         return None;
     }
-    Some(match attempts.div_ceil(failures) {
-        0 | 1 => "fails nearly every time".to_owned(),
+    Some(frequency(finding.tally))
+}
+
+/// As a person would say it: "about once in 3 times" for a third, "about 7 of 10 times".
+fn frequency(Tally { failures, attempts }: Tally) -> String {
+    let (failures, attempts) = (failures as f64, attempts as f64);
+    let of_ten = (10.0 * failures / attempts).round();
+    match (attempts / failures).round() {
+        _ if 10.0 <= of_ten => "fails nearly every time".to_owned(),
+        n if n < 2.0 => format!("fails about {of_ten} of 10 times"),
         n => format!("fails about once in {n} times"),
-    })
+    }
 }
 
 /// In which runs it was seen to pass and to fail.
@@ -455,6 +462,22 @@ mod tests {
         }
         assert_eq!(percent(0.072_16, 2), "7.2");
         assert_eq!(percent(1e-12, 1), "0");
+    }
+
+    #[test]
+    fn how_often_it_fails_is_said_as_a_person_would() {
+        let cases = [
+            (71, 215, "fails about once in 3 times"),
+            (1, 2, "fails about once in 2 times"),
+            (60, 100, "fails about once in 2 times"),
+            (70, 100, "fails about 7 of 10 times"),
+            (94, 100, "fails about 9 of 10 times"),
+            (99, 100, "fails nearly every time"),
+            (2, 100, "fails about once in 50 times"),
+        ];
+        for (failures, attempts, text) in cases {
+            assert_eq!(frequency(Tally { failures, attempts }), text);
+        }
     }
 
     #[test]
