@@ -101,7 +101,7 @@ fn advice(verdict: Verdict) -> &'static str {
         }
         Verdict::Env => {
             "It relies on what is true here and now, such as the date, the time zone or how threads \
-             take turns. `unflake shake` tells more about which, and how to see it fail."
+             take turns."
         }
         Verdict::Nio => {
             "It leaves something behind that it stumbles over itself. Let it clean up after itself."

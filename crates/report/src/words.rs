@@ -368,7 +368,14 @@ pub(crate) fn next(view: &View<'_>, exhibit: &Exhibit) -> Next {
     let command = |text: &str| Next::Command(format!("unflake {text} {test}"));
     let is_pytest = view.origin.runner == "pytest";
     let is_python = is_pytest || view.origin.runner == "unittest";
-    match exhibit.finding.verdict {
+    let verdict = exhibit.finding.verdict;
+    // Shaken already: what was found there says what to do.
+    let is_shaken = verdict.is_non_deterministic() || verdict == Verdict::Env;
+    let cause = exhibit.factors.iter().find_map(|known| known.cause).filter(|_| is_shaken);
+    if let Some(cause) = cause {
+        return Next::Advice(crate::shake::text::advice(cause));
+    }
+    match verdict {
         Verdict::OdVictim | Verdict::OdBrittle if is_pytest => command("fix"),
         Verdict::OdVictim => Next::Advice(
             "let the polluter put back what it changes, or let this test set it up; `unflake fix` \

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use unflake_known::junit_xml::Address;
-use unflake_known::{Cold, Confirmation, Ended, Failure, Origin, View, saved};
-use unflake_model::{TestId, Verdict};
+use unflake_known::{Cold, Confirmation, Ended, Failure, KnownFactor, Origin, View, saved};
+use unflake_model::{Factor, RootCause, Tally, TestId, Verdict};
 use unflake_report::{Colour, Detail, Layout, json, junit, markdown, table, terminal, why};
 use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
 
@@ -254,6 +254,30 @@ fn every_finding_says_what_to_do_next_also_where_no_command_of_ours_helps() {
             assert!(!has_it("shake") || runner != "JUnit", "{runner}: {next}");
         }
     }
+}
+
+/// To shake once more would only show the same.
+#[test]
+fn who_was_shaken_is_told_what_to_do_about_it() {
+    let mut case = every_verdict();
+    let known = KnownFactor {
+        factors: [Factor::Date].into_iter().collect(),
+        how: vec!["on the last day of the year".to_owned()],
+        with: Tally { failures: 8, attempts: 8 },
+        without: Tally { failures: 0, attempts: 20 },
+        makes_it_fail: true,
+        cause: Some(RootCause::Time),
+        command: Some("unflake replay 801155/33".to_owned()),
+        campaign: "801155".to_owned(),
+        is_of_older_code: false,
+    };
+    let env = case.exhibits.iter_mut().find(|it| it.finding.verdict == Verdict::Env).unwrap();
+    env.factors.push(known);
+    let env = env.clone();
+    let text = why::render(&case.view(), &env, PLAIN);
+    let (_, next) = text.rsplit_once("  next           ").unwrap();
+    assert!(next.starts_with("It relies on what time it is"), "{text}");
+    assert!(!text.contains("unflake shake"), "{text}");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn decided(shook: &Shook) -> &'static str {
 }
 
 /// What the cause means for whoever has to repair it.
-fn advice(cause: RootCause) -> &'static str {
+pub(crate) fn advice(cause: RootCause) -> &'static str {
     match cause {
         RootCause::AsyncWait => {
             "It waits for a span of time, and not for what it needs. Wait for the event itself, or \
