@@ -125,9 +125,15 @@ pub struct State {
 
 impl Exhibit {
     /// Whether the finding was put to the test again and nothing contradicted it since. Of one that
-    /// depends on the order the commands must have shown it; of a test that fails at random they
-    /// promise nothing.
+    /// depends on the order the commands must have shown it. One that fails at random is confirmed
+    /// also where the plain runner has shown both.
     pub fn is_confirmed(&self) -> bool {
+        let is_mixed = |Confirmation { as_predicted, tries, .. }: Confirmation| {
+            0 < as_predicted && as_predicted < tries
+        };
+        if self.finding.verdict.is_non_deterministic() && self.cold.said().is_some_and(is_mixed) {
+            return true;
+        }
         let is_tried = self.cold.said().is_some() || self.reproduce.is_empty();
         let needs_trial = self.finding.verdict.is_order_dependent();
         self.finding.confirmed && !self.is_contradicted() && (is_tried || !needs_trial)

@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use unflake_known::junit_xml::Address;
-use unflake_known::{Cold, Confirmation, Ended, Failure, KnownFactor, Origin, View, saved};
+use unflake_known::{
+    Cold, Confirmation, Ended, Exhibit, Failure, KnownFactor, Origin, View, saved,
+};
 use unflake_model::{Factor, RootCause, Tally, TestId, Verdict};
 use unflake_report::{Colour, Detail, Layout, json, junit, markdown, table, terminal, why};
 use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
@@ -253,6 +255,19 @@ fn every_finding_says_what_to_do_next_also_where_no_command_of_ours_helps() {
             assert!(!has_it("fix") || runner == "pytest", "{runner}: {next}");
             assert!(!has_it("shake") || runner != "JUnit", "{runner}: {next}");
         }
+    }
+}
+
+/// That it is random is certain then; what the order does to it is said by the verdict.
+#[test]
+fn who_fails_at_random_is_confirmed_when_the_plain_runner_shows_both() {
+    let mut case = every_verdict();
+    let find = |it: &&mut Exhibit| it.finding.verdict == Verdict::Ndoi;
+    let exhibit = case.exhibits.iter_mut().find(find).unwrap();
+    exhibit.finding.confirmed = false;
+    for (as_predicted, is_confirmed) in [(0, false), (4, true), (20, false)] {
+        exhibit.cold = Cold::Said(Confirmation { as_predicted, tries: 20, others: 0 });
+        assert_eq!(exhibit.is_confirmed(), is_confirmed, "failed {as_predicted} of 20");
     }
 }
 
