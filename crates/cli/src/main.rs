@@ -107,7 +107,7 @@ fn run(command: Command, screen: Screen) -> Result<u8, Failure> {
         Command::Lint(args) => commands::lint::run(&args, screen),
         Command::Trace(args) => commands::trace::run(&args, screen),
         Command::Learn(args) => commands::learn::run(&args).map(|()| exit::SUCCESS),
-        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args, screen),
         Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),
         Command::Orders(args) => commands::orders::run(&args).map(|()| exit::SUCCESS),
         Command::Completions(args) => commands::completions::run(&args).map(|()| exit::SUCCESS),

@@ -182,6 +182,25 @@ impl Page {
         }
     }
 
+    /// Sentences behind a head of any width, each line of text with lines of its own; below the
+    /// head, where there is little room beside it.
+    pub fn behind(&mut self, head: &str, text: &str) {
+        let beside = head.chars().count();
+        let is_below = self.width() < beside + ROOM_MIN;
+        let indent = if is_below { BELOW } else { beside };
+        let room = self.width() - indent;
+        let lines: Vec<String> = text.lines().flat_map(|line| wrapped(line, room)).collect();
+        let mut before = head.to_owned();
+        if is_below {
+            self.line(&[(Ink::Plain, head.trim_end())]);
+            before = " ".repeat(indent);
+        }
+        for line in lines {
+            self.line(&[(Ink::Plain, &before), (Ink::Plain, &line)]);
+            before = " ".repeat(indent);
+        }
+    }
+
     /// A warning, set off from what stands before it.
     pub fn warning(&mut self, warning: &Warning) {
         self.blank();
@@ -349,6 +368,19 @@ mod tests {
         let mut page = Page::new(Layout::plain(60));
         page.row("unordered-collection", "posix:listdir");
         assert_eq!(page.finish(), "  unordered-collection\n    posix:listdir\n");
+    }
+
+    #[test]
+    fn what_stands_behind_a_head_keeps_to_the_width() {
+        let render = |width| {
+            let mut page = Page::new(Layout::plain(width));
+            page.behind("ok       plugins      ", "none that reorders or repeats\ntests");
+            page.finish()
+        };
+        let head = "ok       plugins";
+        let beside = format!("{head}      none that reorders or repeats\n{:22}tests\n", "");
+        assert_eq!(render(80), beside);
+        assert_eq!(render(40), format!("{head}\n    none that reorders or repeats\n    tests\n"));
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! `unflake doctor`.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
 use serde::Serialize;
 use unflake_adapter::Check;
 use unflake_engine::Interrupt;
-use unflake_report::visible;
+use unflake_report::{Layout, Page, visible};
 
 use crate::config::{self, Config};
 use crate::exit::{self, Failure};
@@ -16,6 +15,7 @@ use crate::opened::Typed;
 use crate::own_args::OwnArgs;
 use crate::printer::json;
 use crate::running::{here, levels, limits, n_processors, stop_on_ctrl_c};
+use crate::screen::Screen;
 use crate::store_args::StoreArgs;
 use crate::study_args::IsolationArg;
 
@@ -51,10 +51,14 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Looks at what there is, and says what is missing.
-pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
+pub(crate) fn run(args: &DoctorArgs, screen: Screen) -> Result<u8, Failure> {
     let (checks, can_run) = look(args)?;
     let mut out = io::stdout().lock();
-    let text = if args.json { for_programs(&checks, can_run) } else { for_people(&checks) };
+    let text = if args.json {
+        for_programs(&checks, can_run)
+    } else {
+        for_people(&checks, screen.layout())
+    };
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(if can_run { exit::SUCCESS } else { exit::NOT_RUN })
@@ -103,21 +107,15 @@ fn history(place: &StoreArgs) -> Check {
     }
 }
 
-fn for_people(checks: &[Check]) -> String {
-    let mut text = String::new();
+fn for_people(checks: &[Check], layout: Layout) -> String {
+    let mut page = Page::new(layout);
     for check in checks {
         let state = if check.missing.is_none() { "ok" } else { "missing" };
-        let mut lines = check.found.lines();
-        let first = visible(lines.next().unwrap_or_default());
-        let _ = writeln!(text, "{state:<7}  {:<11}  {first}", check.what);
-        for line in lines {
-            let _ = writeln!(text, "{:22}{}", "", visible(line));
-        }
-        if let Some(hint) = &check.missing {
-            let _ = writeln!(text, "{:<7}  {:<11}  hint: {}", "", "", visible(hint));
-        }
+        let mut told: Vec<String> = check.found.lines().map(|it| visible(it).into()).collect();
+        told.extend(check.missing.as_ref().map(|hint| format!("hint: {}", visible(hint))));
+        page.behind(&format!("{state:<7}  {:<11}  ", check.what), &told.join("\n"));
     }
-    text
+    page.finish()
 }
 
 #[derive(Serialize)]

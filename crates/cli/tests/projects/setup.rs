@@ -112,7 +112,8 @@ fn doctor_says_what_is_there() {
     ok       runner       pytest [version]
     ok       plugins      none that reorders, repeats or distributes tests
     ok       tests        2 tests collected
-    missing  collection   not collected: test_bad.py (E   ModuleNotFoundError: No module named 'no_such_module_here')
+    missing  collection   not collected: test_bad.py (E ModuleNotFoundError: No module named
+                          'no_such_module_here')
                           hint: tests there were not looked at; make them collect first
     ok       fork         safe: runs begin in milliseconds
     ok       isolation    not asked for
