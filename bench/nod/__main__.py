@@ -65,7 +65,8 @@ def unflake(args: Any, seed: int) -> Optional[float]:
     """It tells on its standard error when it has seen a test do both."""
     command = [args.unflake, "detect", "--reruns", "--no-store", "--seed", str(seed)]
     command += ["--time", f"{args.time:.0f}s", "--python", args.python, *args.paths]
-    return until(command, args, lambda line: line.endswith("passes and fails: " + args.test))
+    said = f"suspected  {args.test} "
+    return until(command, args, lambda line: (line + " ").startswith(said))
 
 
 def flake_finder(args: Any) -> Optional[float]:
