@@ -18,7 +18,7 @@ use unflake_adapter::PlainRunner;
 use unflake_detect::Suspicion;
 use unflake_known::{Confirmation, Exhibit};
 use unflake_model::{
-    Environment, Evidence, Finding, OutcomeKind, Suite, TestId, TestIndex, Verdict,
+    Environment, Evidence, Finding, OutcomeKind, Suite, Tally, TestId, TestIndex, Verdict,
 };
 
 /// Commands shown for one finding.
@@ -26,6 +26,9 @@ const COMMANDS_MAX: usize = 3;
 
 /// How often a printed command is tried.
 pub const TRIES: u32 = 3;
+
+/// What is seen with less than this probability is not put down to chance.
+const UNLIKELY: f64 = 0.01;
 
 /// What the commands for a finding are, and what they should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,7 +178,17 @@ pub fn is_denied(suite: &Suite, exhibit: &Exhibit, runner: &dyn PlainRunner) -> 
         let alone = Reproduction { prefix: Vec::new(), expected: Evidence::Fail };
         return shows(suite, finding.test, &alone, runner) == Ok(false);
     }
-    exhibit.cold.said().is_some_and(|said| said.as_predicted < said.tries)
+    exhibit.cold.said().is_some_and(|said| contradicts(said, finding.verdict, finding.tally))
+}
+
+/// Whether plain runs ended otherwise than what was seen lets expect. Of what is left to chance
+/// only some fail, and where few do, it may well be that none did.
+fn contradicts(said: Confirmation, verdict: Verdict, seen: Tally) -> bool {
+    if !verdict.is_non_deterministic() {
+        return said.as_predicted < said.tries;
+    }
+    let passes = seen.passes() as f64 / seen.attempts.max(1) as f64;
+    said.as_predicted == 0 && passes.powf(f64::from(said.tries)) < UNLIKELY
 }
 
 /// Tries a test twice in one process.
@@ -212,4 +225,24 @@ fn reproductions_tried(finding: &Finding) -> Vec<Reproduction> {
 
 fn ids<'s>(suite: &'s Suite, prefix: &[TestIndex], test: TestIndex) -> Vec<&'s TestId> {
     prefix.iter().chain([&test]).map(|test| suite.id(*test)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_fails_at_random_is_denied_only_by_plain_runs_that_all_pass_against_all_odds() {
+        let contradicts = |(as_predicted, tries), verdict, (failures, attempts)| {
+            let said = Confirmation { as_predicted, tries, others: 0 };
+            contradicts(said, verdict, Tally { failures, attempts })
+        };
+        assert!(!contradicts((2, 5), Verdict::Ndoi, (78, 160)));
+        assert!(!contradicts((20, 20), Verdict::NodUndecided, (150, 160)));
+        assert!(!contradicts((0, 20), Verdict::Ndoi, (2, 160)));
+        assert!(contradicts((0, 20), Verdict::Ndoi, (78, 160)));
+        // Of all others each run was foreseen.
+        assert!(contradicts((2, 3), Verdict::OdVictim, (10, 20)));
+        assert!(!contradicts((3, 3), Verdict::OdVictim, (10, 20)));
+    }
 }
