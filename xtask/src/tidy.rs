@@ -6,6 +6,11 @@
 //! | no leftovers ([`LEFTOVERS`]) | a stub is never done |
 //! | crates depend downwards only ([`LAYERS`]) | analyses cannot come to do I/O by accident |
 //! | every crate stands in ARCHITECTURE.md | the map is true |
+//! | no cycle among the modules of a crate (`cycles`) | one can be read before the other |
+//! | framework words in adapters only (`frameworks`) | a new runner changes nothing else |
+
+mod cycles;
+mod frameworks;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,13 +47,36 @@ pub(crate) fn run() -> Result<(), String> {
     let root = root();
     let mut faults = Vec::new();
     for file in files(root, "rs")? {
-        faults.extend(check_source(&file, &read(&file)?));
+        let text = read(&file)?;
+        faults.extend(check_source(&file, &text));
+        let below = file.strip_prefix(root).unwrap_or(&file);
+        let words = frameworks::found(below, &text);
+        let fault = |(number, word)| format!("{}:{number}: `{word}`", below.display());
+        faults.extend(words.into_iter().map(fault));
+    }
+    for folder in list(&root.join("crates"))? {
+        faults.extend(check_cycles(&folder)?);
     }
     let architecture = read(&root.join("ARCHITECTURE.md"))?;
     for manifest in manifests(root)? {
         faults.extend(check_manifest(&read(&manifest)?, &architecture)?);
     }
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n       ")) }
+}
+
+fn check_cycles(folder: &Path) -> Result<Option<String>, String> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if cycles::STILL_CYCLIC.contains(&name.as_str()) {
+        return Ok(None);
+    }
+    let source = folder.join("src");
+    let paths = files_below(vec![source.clone()], "rs")?;
+    let texts = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let below = paths.iter().map(|path| path.strip_prefix(&source).unwrap_or(path));
+    let files: Vec<(&Path, &str)> = below.zip(texts.iter().map(String::as_str)).collect();
+    let modules = cycles::on_cycles(&files);
+    let fault = || format!("crate `{name}`: modules in a circle: {}", modules.join(", "));
+    Ok((!modules.is_empty()).then(fault))
 }
 
 fn check_source(path: &Path, text: &str) -> Vec<String> {
@@ -114,8 +142,11 @@ fn manifests(root: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// All files with this ending that are ours: under `crates` and `xtask`.
 fn files(root: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+    files_below(vec![root.join("crates"), root.join("xtask")], ending)
+}
+
+fn files_below(mut open: Vec<PathBuf>, ending: &str) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    let mut open = vec![root.join("crates"), root.join("xtask")];
     while let Some(folder) = open.pop() {
         for path in list(&folder)? {
             if path.is_dir() {
