@@ -7,35 +7,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use unflake_engine::{Engine, Event, Interrupt, Isolation, Launch, StartError};
-use unflake_known::{NotCollected, Warning, plural};
+use unflake_known::{Check, NotCollected, Warning, plural};
 use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// What.
-    pub what: &'static str,
-    /// What was found.
-    pub found: String,
-    /// What to do about it, if something is missing.
-    pub missing: Option<String>,
-}
-
-impl Check {
-    /// All is well.
-    pub fn ok(what: &'static str, found: impl Into<String>) -> Self {
-        Self { what, found: found.into(), missing: None }
-    }
-
-    /// Something is missing; what to do about it.
-    pub fn missing(what: &'static str, found: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what, found: found.into(), missing: Some(hint.into()) }
-    }
-
-    fn limited(what: &'static str, warning: &Warning) -> Self {
-        Self::missing(what, warning.message(), warning.advice())
-    }
-}
 
 /// What was looked at, and whether tests can be run.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +93,7 @@ fn look_around(mut engine: Engine, checks: &mut Vec<Check>) -> Found {
         Warning::ForkUnsafe { .. } => "fork",
         _ => "collection",
     };
-    checks.extend(warnings.iter().map(|warning| Check::limited(of(warning), warning)));
+    checks.extend(warnings.iter().map(|warning| limited(of(warning), warning)));
     if engine.why_cold().is_none() {
         checks.push(Check::ok("fork", "safe: runs begin in milliseconds"));
     }
@@ -144,7 +117,7 @@ fn isolation(engine: &mut Engine) -> Vec<Check> {
     }
     checks.extend(refused.into_iter().map(|refused| {
         let (level, reason) = (refused.level.as_str().to_owned(), refused.why);
-        Check::limited("isolation", &Warning::IsolationRefused { level, reason })
+        limited("isolation", &Warning::IsolationRefused { level, reason })
     }));
     checks
 }
@@ -193,4 +166,8 @@ pub fn with_causes(error: &dyn Error) -> String {
         source = cause.source();
     }
     message
+}
+
+fn limited(what: &'static str, warning: &Warning) -> Check {
+    Check::missing(what, warning.message(), warning.advice())
 }

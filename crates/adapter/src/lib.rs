@@ -19,15 +19,14 @@ mod plain;
 use std::path::Path;
 
 pub use abilities::Abilities;
-pub use doctor::{
-    Check, Examination, Found, Preset, collection_warnings, examine_engine, with_causes,
-};
-pub use mender::{ChangedFile, MendError, Mender, Proposal, Proposals, ProposedFile};
-pub use mender::{Wrong, WrongState};
+pub use doctor::{Examination, Found, Preset, collection_warnings, examine_engine, with_causes};
+pub use mender::{ChangedFile, MendError, Mender, Proposals, Wrong, WrongState, changed};
 pub use opening::{OpenError, Opening, OwnOption, OwnOptions, OwnValue, folders_of_project};
 pub use part::{Call, CodeFiles, Need, Part, Readied, Site};
 pub use plain::{Around, Given, Outcomes, PlainRunner, named};
 use unflake_engine::Limits;
+pub use unflake_known::Check;
+pub use unflake_known::fix::{Proposal, ProposedFile};
 use unflake_known::junit_xml::Address;
 
 /// Our side of a family of test runners.

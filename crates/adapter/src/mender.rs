@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use unflake_engine::Interrupt;
+use unflake_known::fix::{Proposal, ProposedFile};
 
 use crate::{Around, PlainRunner};
 
@@ -66,47 +67,11 @@ pub struct Proposals {
     pub reasons: Vec<String>,
 }
 
-/// A change that might help.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proposal {
-    /// A word for the manner of it.
-    pub how: String,
-    /// What it does, as a sentence without its end.
-    pub title: String,
-    /// What speaks for it, or against.
-    pub why: String,
-    /// Whether it repairs what is wrong, rather than one test that shows it.
-    pub is_safe: bool,
-    /// The files it changes.
-    pub files: Vec<ProposedFile>,
-    /// The change, as `git apply` takes it.
-    pub diff: String,
-    /// How many statements it takes over from a helper.
-    pub n_statements: Option<usize>,
-    /// From whom.
-    pub helper: Option<String>,
-}
-
-/// A file before and after a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProposedFile {
-    /// Where.
-    pub path: PathBuf,
-    /// As it is.
-    pub old: String,
-    /// As it would be.
-    pub new: String,
-    /// How its text is written as bytes.
-    pub encoding: String,
-}
-
-impl ProposedFile {
-    /// As a plain runner is to see it; nothing if it is not written as UTF-8.
-    pub fn changed(&self) -> Option<ChangedFile> {
-        let is_utf8 = ["utf-8", "ascii"].contains(&self.encoding.as_str());
-        let contents = self.new.clone().into_bytes();
-        is_utf8.then(|| ChangedFile { path: self.path.clone(), contents })
-    }
+/// A file of a proposal, as a plain runner is to see it; nothing if it is not written as UTF-8.
+pub fn changed(file: &ProposedFile) -> Option<ChangedFile> {
+    let is_utf8 = ["utf-8", "ascii"].contains(&file.encoding.as_str());
+    let contents = file.new.clone().into_bytes();
+    is_utf8.then(|| ChangedFile { path: file.path.clone(), contents })
 }
 
 /// A file as a plain runner is to see it.

@@ -18,19 +18,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use unflake_adapter::{
-    Around, ChangedFile, MendError, Mender, Outcomes, Part, PlainRunner, Proposal, Proposals,
-    ProposedFile, Wrong, WrongState,
+    Around, ChangedFile, MendError, Mender, Outcomes, Part, PlainRunner, Proposals, Wrong,
+    WrongState, changed as as_changed,
 };
 use unflake_detect::subset::minimal_subset;
 use unflake_engine::{Collected, Interrupt, Limits};
-use unflake_known::{Ended, Exhibit, Study};
+use unflake_known::fix::{Checked, Fix, Patch, Proposal, ProposedFile, Rejected};
+use unflake_known::single::Known;
+use unflake_known::{Ended, Exhibit};
 use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIndex, Verdict};
 
 use unflake_campaign::begin::Keep;
 use unflake_campaign::campaign::{Looked, look};
 use unflake_campaign::deadline::Deadline;
 use unflake_campaign::error::CampaignError;
-use unflake_campaign::history::{History, Known};
+use unflake_campaign::history::History;
 use unflake_campaign::logbook::Progress;
 use unflake_campaign::question::Request;
 
@@ -55,52 +57,6 @@ pub struct FixRequest<'a> {
     pub study: &'a Request,
     /// Whether to go on after the first change that helps.
     pub all: bool,
-}
-
-/// What came of it.
-#[derive(Clone, Debug)]
-pub struct Fix {
-    /// What is wrong.
-    pub study: Study,
-    /// Changes that help, the best first.
-    pub patches: Vec<Patch>,
-    /// Changes that were tried and do not.
-    pub rejected: Vec<Rejected>,
-    /// Changes that could not be tried, or not to the end.
-    pub not_tried: Vec<Rejected>,
-    /// Why there are no others.
-    pub reasons: Vec<String>,
-    /// Whether the budget or the user ended it before everything was seen and tried.
-    pub is_cut_short: bool,
-}
-
-/// A change that was seen to help.
-#[derive(Clone, Debug)]
-pub struct Patch {
-    /// The change.
-    pub proposal: Proposal,
-    /// What was seen.
-    pub checked: Checked,
-}
-
-/// What the project's own runner said about a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// After how many groups of tests the target passes.
-    pub n_groups: usize,
-    /// How many tests of the suite were compared.
-    pub n_tests: usize,
-    /// Tests that failed and now pass.
-    pub repaired: Vec<TestId>,
-}
-
-/// A change that does not help, or that is not known to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
-    /// What it would have done.
-    pub title: String,
-    /// What speaks against it.
-    pub why: String,
 }
 
 /// Why nothing could be mended.
@@ -428,7 +384,7 @@ fn changed(proposal: &Proposal) -> Result<Vec<ChangedFile>, String> {
     let one = |file: &ProposedFile| {
         let encoding = &file.encoding;
         let why = || format!("`{}` is written in {encoding}, not UTF-8", file.path.display());
-        file.changed().ok_or_else(why)
+        as_changed(file).ok_or_else(why)
     };
     proposal.files.iter().map(one).collect()
 }

@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use unflake_calls::folds::{Fold, cross_validate};
-use unflake_calls::learn::{Learned, Options, Score, evaluate, learn as greedy};
+use unflake_calls::folds::cross_validate;
+use unflake_calls::learn::{Options, evaluate, learn as greedy};
 use unflake_calls::sample::{Known, Sample};
 use unflake_calls::{Function, InvalidFunction, Set};
+use unflake_known::Lesson;
 use unflake_model::{InvalidRootCause, RootCause};
 
 /// One test, as it stands in a file.
@@ -124,25 +125,6 @@ pub struct LearnRequest {
     pub n_folds: usize,
     /// Decides which tests are in which fold.
     pub seed: u64,
-}
-
-/// What was learned, and how good it is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lesson {
-    /// From how many tests.
-    pub n_tests: usize,
-    /// Of them flaky.
-    pub n_flaky: usize,
-    /// Of how many projects.
-    pub n_projects: usize,
-    /// Tests without a label, which were left out.
-    pub n_unlabelled: usize,
-    /// The functions.
-    pub learned: Learned,
-    /// For tests not seen.
-    pub folds: Vec<Fold>,
-    /// What the set made by hand does on the same tests.
-    pub manual: Score,
 }
 
 /// Learns from what was read.

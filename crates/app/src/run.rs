@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
 use unflake_engine::{Interrupt, Limits};
-use unflake_known::{Failure, Origin, Record, Warning};
+use unflake_known::single::{Failing, Sequence, Single};
+use unflake_known::{Failure, Origin, Warning};
 use unflake_model::random::Random;
 use unflake_model::{
     Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
@@ -18,7 +19,7 @@ use unflake_model::{
 use unflake_campaign::begin::{Comparison, Keep, Ready, Setting};
 use unflake_campaign::engine_world::EngineWorld;
 use unflake_campaign::error::CampaignError;
-use unflake_campaign::history::{History, Known};
+use unflake_campaign::history::History;
 use unflake_campaign::logbook::{Logbook, Progress};
 use unflake_campaign::open::{now, start};
 use unflake_campaign::world::{Answer, Source, Watcher as _};
@@ -27,45 +28,6 @@ use unflake_campaign::world::{Answer, Source, Watcher as _};
 const CAMPAIGNS_MAX: usize = 50;
 /// Failing tests that are looked up; of a suite in ruins the rest is only listed.
 const LOOKED_UP_MAX: usize = 100;
-
-/// In which order to run the tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sequence {
-    /// As the runner has them.
-    Original,
-    /// The other way round.
-    Reverse,
-    /// Classes shuffled, and the tests within each.
-    Random,
-}
-
-impl Sequence {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Original => "original",
-            Self::Reverse => "reverse",
-            Self::Random => "random",
-        }
-    }
-
-    fn order(self, suite: &Suite, seed: u64) -> Order {
-        let original = Order::original(suite);
-        match self {
-            Self::Original => original,
-            Self::Reverse => original.reversed(),
-            Self::Random => {
-                let mut random = Random::new(seed);
-                let mut classes = suite.classes().to_vec();
-                random.shuffle(&mut classes);
-                for class in &mut classes {
-                    random.shuffle(class);
-                }
-                Order::from_distinct(classes.concat())
-            }
-        }
-    }
-}
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -80,36 +42,21 @@ pub struct SingleRequest {
     pub command: String,
 }
 
-/// What came of it.
-#[derive(Debug)]
-pub struct Single {
-    /// All tests, with the run times that were measured.
-    pub suite: Suite,
-    /// What each test did.
-    pub records: Vec<Record>,
-    /// The tests that failed, in the order in which they did.
-    pub failing: Vec<Failing>,
-    /// Tests that never started.
-    pub n_not_run: usize,
-    /// What limits the answer.
-    pub warnings: Vec<Warning>,
-    /// How long it took.
-    pub wall_time: Duration,
-    /// What was run.
-    pub origin: Origin,
-}
-
-/// A test that failed.
-#[derive(Clone, Debug)]
-pub struct Failing {
-    /// Which.
-    pub test: TestId,
-    /// How.
-    pub outcome: OutcomeKind,
-    /// What it said.
-    pub failure: Failure,
-    /// What the history knows about it, if it was in it before.
-    pub known: Option<Known>,
+fn order(sequence: Sequence, suite: &Suite, seed: u64) -> Order {
+    let original = Order::original(suite);
+    match sequence {
+        Sequence::Original => original,
+        Sequence::Reverse => original.reversed(),
+        Sequence::Random => {
+            let mut random = Random::new(seed);
+            let mut classes = suite.classes().to_vec();
+            random.shuffle(&mut classes);
+            for class in &mut classes {
+                random.shuffle(class);
+            }
+            Order::from_distinct(classes.concat())
+        }
+    }
 }
 
 /// Runs the suite once.
@@ -144,7 +91,7 @@ pub fn single(
     progress.stage("running the tests");
     let mut world = EngineWorld::new(engine, 1);
     let mut logbook = Logbook::new(&suite, recorder, progress);
-    let order = request.sequence.order(&suite, request.seed);
+    let order = order(request.sequence, &suite, request.seed);
     let mut ran = Ran::default();
     run_all(order.clone(), &mut world, &mut logbook, &mut ran);
     let Logbook { records, mut recorder, .. } = logbook;
@@ -162,6 +109,7 @@ pub fn single(
     // What cannot be looked up is not known; the run itself is not at stake.
     let _ = look_up(&mut failing, &setting, &order, &suite, origin.campaign.as_deref());
     Ok(Single {
+        sequence: request.sequence,
         suite: world.engine().suite(|id| {
             suite.find(id).and_then(|test| ran.durations.get(&test)).copied().unwrap_or_default()
         }),

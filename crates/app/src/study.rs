@@ -12,10 +12,10 @@ use unflake_adapter::{Around, Part, collection_warnings, with_causes};
 use unflake_detect::Inquiry;
 use unflake_detect::rerun_study::{Extent, Settings, rerun_study};
 use unflake_engine::{Interrupt, Limits};
-use unflake_known::{Ended, Warning};
-use unflake_model::{Budget, Confidence, Experiment, Order, Suite, TestIndex};
+use unflake_known::{Ended, RerunStudy, Warning};
+use unflake_model::{Budget, Experiment, Order, Suite, TestIndex};
 use unflake_stats::compare::Question;
-use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, Tables, tables};
+use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, tables};
 
 use unflake_campaign::begin::{Beginning, Comparison, Keep, Setting};
 use unflake_campaign::deadline::Deadline;
@@ -40,29 +40,6 @@ pub struct RerunRequest {
     pub wall_max: Option<Duration>,
     /// Where it is kept; nowhere without.
     pub keep: Option<Keep>,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub struct RerunStudy {
-    /// All tests.
-    pub suite: Rc<Suite>,
-    /// What the runs say.
-    pub tables: Tables,
-    /// Whether all runs were made.
-    pub is_whole: bool,
-    /// Whether the user stopped it.
-    pub is_interrupted: bool,
-    /// Runs that were on record already.
-    pub n_recalled: u64,
-    /// The name of the campaign, if it is on record.
-    pub campaign: Option<String>,
-    /// For each order, a run that had it, as `unflake replay` takes it; none if not on record.
-    pub order_runs: Vec<String>,
-    /// How sure.
-    pub confidence: Confidence,
-    /// What limits the answer.
-    pub warnings: Vec<Warning>,
 }
 
 /// Studies a project by running it again and again.

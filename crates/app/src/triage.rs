@@ -32,14 +32,12 @@ use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
 use unflake_engine::{Engine, Interrupt, Limits};
-use unflake_known::Warning;
 use unflake_known::junit_xml::NoReport;
+use unflake_known::triage::{Seen, Triage, Triaged};
 use unflake_model::{
-    Confidence, Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, Tally, TestId,
-    TestIndex, Verdict,
+    Environment, Evidence, Experiment, Order, Repetition, RunId, Suite, Tally, TestIndex, Verdict,
 };
 use unflake_stats::compare::fisher;
-use unflake_stats::plan::rate_detectable;
 
 use unflake_campaign::deadline::Deadline;
 use unflake_campaign::engine_world::{EngineWorld, Stopped};
@@ -77,120 +75,47 @@ pub enum TriageError {
     Study(#[from] CampaignError),
 }
 
-/// What came of it.
-#[derive(Debug, Default)]
-pub struct Triage {
-    /// About each failed test, in the order of the report.
-    pub tests: Vec<Triaged>,
-    /// Tests in the report.
-    pub n_reported: usize,
-    /// Failed tests of the report that are not here.
-    pub unknown: Vec<String>,
-    /// Failed tests that were not looked into, because there are too many or time was up.
-    pub not_looked_into: Vec<TestId>,
-    /// What limits the answer.
-    pub warnings: Vec<Warning>,
+/// Whether one condition had both outcomes.
+fn is_mixed(seen: &Seen) -> bool {
+    let conditions = [seen.alone, seen.again, seen.same_prefix];
+    conditions.iter().chain(&seen.seeds).any(|tally| tally.is_mixed())
 }
 
-impl Triage {
-    /// With what came of another module.
-    pub fn add(&mut self, other: Self) {
-        self.tests.extend(other.tests);
-        self.unknown.extend(other.unknown);
-        self.n_reported += other.n_reported;
-        self.not_looked_into.extend(other.not_looked_into);
-        self.warnings.extend(other.warnings);
+/// Whether the runs so far leave open what other seeds could answer.
+fn asks_for_seeds(seen: &Seen) -> bool {
+    !is_mixed(seen) && fails(seen.alone) == fails(seen.same_prefix)
+}
+
+/// The table above.
+fn verdict(seen: &Seen) -> Verdict {
+    let Some((alone, prefix)) = fails(seen.alone).zip(fails(seen.same_prefix)) else {
+        return Verdict::InsufficientEvidence;
+    };
+    let by_seed: Vec<bool> = seen.seeds.iter().filter_map(|tally| fails(*tally)).collect();
+    match (alone, prefix) {
+        _ if is_mixed(seen) => Verdict::NodUndecided,
+        (false, true) => Verdict::OdVictim,
+        (true, false) => Verdict::OdBrittle,
+        _ if by_seed.iter().any(|fails| *fails != alone) => Verdict::Id,
+        (false, false) if fails(seen.again) == Some(true) => Verdict::Nio,
+        (false, false) => Verdict::Ud,
+        (true, true) => Verdict::AlwaysFailing,
     }
 }
 
-/// About one failed test.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Triaged {
-    /// Which.
-    pub test: TestId,
-    /// What the report said.
-    pub message: String,
-    /// Tests before it in the report.
-    pub n_before: usize,
-    /// What was seen.
-    pub seen: Seen,
-    /// What follows.
-    pub verdict: Verdict,
-    /// How sure that is: one minus the chance to see this if it were otherwise.
-    pub sure: Option<f64>,
-}
-
-/// What was seen of one test.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Alone.
-    pub alone: Tally,
-    /// Right after that in the same process.
-    pub again: Tally,
-    /// After the tests before it in the report.
-    pub same_prefix: Tally,
-    /// Alone under each other seed.
-    pub seeds: Vec<Tally>,
-}
-
-impl Seen {
-    /// Whether one condition had both outcomes.
-    fn is_mixed(&self) -> bool {
-        let conditions = [self.alone, self.again, self.same_prefix];
-        conditions.iter().chain(&self.seeds).any(|tally| tally.is_mixed())
-    }
-
-    fn all(&self) -> Tally {
-        let conditions = [self.alone, self.again, self.same_prefix];
-        conditions.iter().chain(&self.seeds).fold(Tally::default(), |sum, tally| Tally {
-            failures: sum.failures + tally.failures,
-            attempts: sum.attempts + tally.attempts,
-        })
-    }
-
-    /// Whether the runs so far leave open what other seeds could answer.
-    fn asks_for_seeds(&self) -> bool {
-        !self.is_mixed() && fails(self.alone) == fails(self.same_prefix)
-    }
-
-    /// The table above.
-    pub fn verdict(&self) -> Verdict {
-        let Some((alone, prefix)) = fails(self.alone).zip(fails(self.same_prefix)) else {
-            return Verdict::InsufficientEvidence;
-        };
-        let by_seed: Vec<bool> = self.seeds.iter().filter_map(|tally| fails(*tally)).collect();
-        match (alone, prefix) {
-            _ if self.is_mixed() => Verdict::NodUndecided,
-            (false, true) => Verdict::OdVictim,
-            (true, false) => Verdict::OdBrittle,
-            _ if by_seed.iter().any(|fails| *fails != alone) => Verdict::Id,
-            (false, false) if fails(self.again) == Some(true) => Verdict::Nio,
-            (false, false) => Verdict::Ud,
-            (true, true) => Verdict::AlwaysFailing,
+/// How sure the verdict is: one minus the chance to see this if it were otherwise. Of what was
+/// always the same, [`Seen::rate_detectable`] says more.
+fn sure(seen: &Seen, verdict: Verdict) -> Option<f64> {
+    match verdict {
+        Verdict::OdVictim | Verdict::OdBrittle => Some(1.0 - fisher(seen.alone, seen.same_prefix)),
+        Verdict::NodUndecided => Some(1.0),
+        Verdict::Nio => Some(1.0 - fisher(seen.alone, seen.again)),
+        Verdict::Id => {
+            // Each seed repeated its outcome; chance does so half of the time.
+            let n_seeds = i32::try_from(seen.seeds.len()).unwrap_or(i32::MAX);
+            Some(1.0 - 0.5_f64.powi(n_seeds))
         }
-    }
-
-    /// How sure the verdict is: one minus the chance to see this if it were otherwise. Of what was
-    /// always the same, [`Seen::rate_detectable`] says more.
-    fn sure(&self, verdict: Verdict) -> Option<f64> {
-        match verdict {
-            Verdict::OdVictim | Verdict::OdBrittle => {
-                Some(1.0 - fisher(self.alone, self.same_prefix))
-            }
-            Verdict::NodUndecided => Some(1.0),
-            Verdict::Nio => Some(1.0 - fisher(self.alone, self.again)),
-            Verdict::Id => {
-                // Each seed repeated its outcome; chance does so half of the time.
-                let n_seeds = i32::try_from(self.seeds.len()).unwrap_or(i32::MAX);
-                Some(1.0 - 0.5_f64.powi(n_seeds))
-            }
-            _ => None,
-        }
-    }
-
-    /// The rate of the outcome never seen that would have been seen with this confidence.
-    pub fn rate_detectable(&self, confidence: Confidence) -> f64 {
-        rate_detectable(self.all().attempts, confidence)
+        _ => None,
     }
 }
 
@@ -230,7 +155,7 @@ pub fn triage(
     }
     let mut open: Vec<(TestIndex, &mut Seen)> = looked_at
         .iter_mut()
-        .filter(|(.., seen)| seen.asks_for_seeds())
+        .filter(|(.., seen)| asks_for_seeds(seen))
         .map(|(test, _, _, seen)| (*test, seen))
         .collect();
     if !open.is_empty() {
@@ -240,7 +165,7 @@ pub fn triage(
     }
     let stays_open = |seen: &Seen| {
         let has_no_seed = 0 < request.n_seeds && seen.seeds.is_empty();
-        interrupt.is_raised() && has_no_seed && seen.asks_for_seeds()
+        interrupt.is_raised() && has_no_seed && asks_for_seeds(seen)
     };
     Ok(Triage {
         not_looked_into: report.failed[looked_at.len()..]
@@ -251,8 +176,8 @@ pub fn triage(
             .into_iter()
             .map(|(test, n_before, message, seen)| {
                 let is_open = stays_open(&seen);
-                let verdict = if is_open { Verdict::InsufficientEvidence } else { seen.verdict() };
-                let (test, sure) = (suite.id(test).clone(), seen.sure(verdict));
+                let verdict = if is_open { Verdict::InsufficientEvidence } else { verdict(&seen) };
+                let (test, sure) = (suite.id(test).clone(), sure(&seen, verdict));
                 Triaged { test, message, n_before, seen, verdict, sure }
             })
             .collect(),
@@ -418,24 +343,24 @@ mod tests {
             (seen(0, 0, 0, &[0, 0]), Verdict::Ud),
             (Seen::default(), Verdict::InsufficientEvidence),
         ];
-        for (seen, verdict) in table {
-            assert_eq!(seen.verdict(), verdict, "{seen:?}");
+        for (seen, expected) in table {
+            assert_eq!(verdict(&seen), expected, "{seen:?}");
         }
     }
 
     #[test]
     fn seeds_are_asked_only_where_they_can_answer() {
-        assert!(seen(4, 4, 4, &[]).asks_for_seeds());
-        assert!(seen(0, 0, 0, &[]).asks_for_seeds());
-        assert!(!seen(0, 0, 4, &[]).asks_for_seeds());
-        assert!(!seen(1, 0, 0, &[]).asks_for_seeds());
+        assert!(asks_for_seeds(&seen(4, 4, 4, &[])));
+        assert!(asks_for_seeds(&seen(0, 0, 0, &[])));
+        assert!(!asks_for_seeds(&seen(0, 0, 4, &[])));
+        assert!(!asks_for_seeds(&seen(1, 0, 0, &[])));
     }
 
     #[test]
     fn four_runs_on_either_side_are_enough_to_be_sure() {
         // One of 70 ways to deal four failures out to eight runs, and its mirror image.
         let seen = seen(0, 0, 4, &[]);
-        let sure = seen.sure(Verdict::OdVictim).unwrap();
+        let sure = sure(&seen, Verdict::OdVictim).unwrap();
         assert!((sure - (1.0 - 2.0 / 70.0)).abs() < 1e-12, "{sure}");
     }
 }

@@ -14,9 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use unflake_app::fix::{Fix, FixRequest, fix};
+use unflake_app::fix::{FixRequest, fix};
 use unflake_app::replay::{By, ReplayError, ReplayRequest, replay};
-use unflake_app::run::{Sequence, SingleRequest, single};
+use unflake_app::run::{SingleRequest, single};
 use unflake_app::study::{RerunRequest, study_reruns};
 use unflake_app::triage::{TriageError, TriageRequest, triage};
 use unflake_campaign::begin::{Keep, Unfinished};
@@ -27,6 +27,9 @@ use unflake_campaign::question::{Question, Request};
 use unflake_detect::explain::Depth;
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::{Interrupt, Limits, Start};
+use unflake_known::fix::Fix;
+use unflake_known::single::Sequence;
+use unflake_known::triage::Triage;
 use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Project, Runner, Surroundings};
 use unflake_stats::rate::Rate;
@@ -137,7 +140,7 @@ impl Progress for Raiser {
 }
 
 /// What came of two broken tests that were looked into until something began.
-fn triage_until(at: &'static str) -> Result<unflake_app::triage::Triage, TriageError> {
+fn triage_until(at: &'static str) -> Result<Triage, TriageError> {
     let tests = "def test_a():\n    assert False\n\n\ndef test_b():\n    assert False\n";
     let little = Little::new(&[("test_it.py", tests)]);
     let case = |name| {

@@ -5,18 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::str::FromStr;
 use std::time::Duration;
 
 use unflake_adapter::{Call, Part};
 use unflake_engine::Level;
 use unflake_known::shaking::Shaking;
-use unflake_known::{KnownFactor, Study, saved};
-use unflake_model::{Environment, Experiment, Observation, RunId, Suite, Tally, TestId, Verdict};
-use unflake_store::{CampaignId, CampaignSummary, Failure, Store, StoreError, TestRecord};
+use unflake_known::single::Known;
+use unflake_known::{
+    Failure, KnownFactor, Past, PastCampaign, PastFailure, PastRecord, RunName, Study, saved,
+};
+use unflake_model::{Environment, Experiment, Observation, RunId, Suite, TestId, Verdict};
+use unflake_store::{CampaignId, CampaignSummary, Store, StoreError};
 
 use crate::terms::Settings;
 
@@ -108,67 +109,10 @@ impl HistoryError {
     }
 }
 
-/// A run as reports spell it: `3f2a91/7`, or `7` for one of the last campaign.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunName {
-    /// The campaign: the beginning of its name, or `latest`.
-    pub campaign: String,
-    /// Its number.
-    pub run: RunId,
-}
-
-/// A text that names no run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names no run; give CAMPAIGN/NUMBER, or NUMBER for the last campaign")]
-pub struct InvalidRunName(String);
-
-impl FromStr for RunName {
-    type Err = InvalidRunName;
-
-    fn from_str(text: &str) -> Result<Self, InvalidRunName> {
-        let (campaign, number) = text.split_once('/').unwrap_or(("latest", text));
-        let run = number.parse().map(RunId).map_err(|_| InvalidRunName(text.to_owned()))?;
-        if campaign.is_empty() {
-            return Err(InvalidRunName(text.to_owned()));
-        }
-        Ok(Self { campaign: campaign.to_owned(), run })
-    }
-}
-
-impl fmt::Display for RunName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.campaign, self.run.0)
-    }
-}
-
 /// The history of a project, to be read.
 #[derive(Debug)]
 pub struct History {
     store: Store,
-}
-
-/// How a test fared over time.
-#[derive(Clone, Debug)]
-pub struct Past {
-    /// In each campaign that had it, newest first, by the short name of the campaign.
-    pub records: Vec<(String, TestRecord)>,
-    /// What its failures said, newest first, each with the name of its run.
-    pub failures: Vec<(RunName, Failure)>,
-    /// What was found to change how it ends when it was shaken last.
-    pub factors: Vec<KnownFactor>,
-}
-
-/// What the history knows about a test.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    /// Over all campaigns before this one.
-    pub tally: Tally,
-    /// The last verdict, and the campaign that came to it.
-    pub verdict: Option<(Verdict, String)>,
-    /// Groups of polluters found with that verdict that ran before it now.
-    pub polluters: Vec<Vec<TestId>>,
-    /// What was found to change how it ends when it was shaken.
-    pub factors: Vec<KnownFactor>,
 }
 
 /// A campaign that shook a test.
@@ -254,9 +198,32 @@ impl History {
         Ok(Self { store: Store::open(file)? })
     }
 
-    /// The last campaigns, newest first.
-    pub fn campaigns(&self, limit: usize) -> Result<Vec<CampaignSummary>, HistoryError> {
-        Ok(self.store.campaigns(limit)?)
+    /// The last campaigns, newest first; those that shook a test with what they found.
+    pub fn campaigns(&self, limit: usize) -> Result<Vec<PastCampaign>, HistoryError> {
+        self.store.campaigns(limit)?.into_iter().map(|it| self.campaign(it)).collect()
+    }
+
+    fn campaign(&self, campaign: CampaignSummary) -> Result<PastCampaign, HistoryError> {
+        let question = question(&campaign);
+        let is_shake = question.starts_with("shake ");
+        let shaking = is_shake.then(|| self.shaking(&campaign.id.to_string())).transpose()?;
+        let exhibits = shaking.flatten().map(|shaking| shaking.exhibits).unwrap_or_default();
+        Ok(PastCampaign {
+            name: campaign.short_id,
+            began_unix_ms: campaign.started_unix_ms,
+            question,
+            command_line: campaign.command,
+            root: campaign.root,
+            commit: campaign.commit,
+            runner: campaign.runner,
+            seed: campaign.seed,
+            n_tests: campaign.n_tests,
+            n_runs: campaign.n_runs,
+            n_attempts: campaign.n_attempts,
+            ended: campaign.ended,
+            verdicts: campaign.verdicts,
+            factors: exhibits.iter().map(|shook| shook.factors.to_string()).collect(),
+        })
     }
 
     /// What a campaign found, as it was shown then.
@@ -312,16 +279,26 @@ impl History {
         }
         let mut named = Vec::new();
         for record in records {
-            named.push((self.name(record.campaign)?, record));
+            named.push(PastRecord {
+                campaign: self.name(record.campaign)?,
+                began_unix_ms: record.started_unix_ms,
+                commit: record.commit,
+                plain: record.plain,
+                varied: record.varied,
+                verdict: record.verdict,
+            });
         }
         let mut failures = Vec::new();
         for failure in self.store.failures_of(test, n_failures)? {
-            let campaign = self.name(failure.campaign)?;
-            failures.push((RunName { campaign, run: failure.run }, failure));
+            failures.push(PastFailure {
+                run: RunName { campaign: self.name(failure.campaign)?, run: failure.run },
+                outcome: failure.outcome,
+                failure: Failure { message: failure.message, text: failure.text },
+            });
         }
         let shaken = self.shaken(None)?;
         let factors = shaken.get(test).map(|it| it.factors(None)).unwrap_or_default();
-        Ok(Past { records: named, failures, factors })
+        Ok(Past { test: test.clone(), records: named, failures, factors })
     }
 
     /// What is known about tests from the last campaigns but this one: counts and last verdict that
@@ -417,24 +394,8 @@ pub fn similar(suite: &Suite, id: &TestId) -> Vec<TestId> {
 }
 
 /// What a campaign asked, in a word or two; its command line where that is not known.
-pub fn question(campaign: &CampaignSummary) -> String {
+fn question(campaign: &CampaignSummary) -> String {
     let asked = Settings::parse(&campaign.settings).map(|settings| settings.terms.question);
     let short = asked.as_deref().and_then(|asked| asked.split("; ").next());
     short.unwrap_or(&campaign.command).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_named_as_reports_spell_them() {
-        let name = |text: &str| text.parse::<RunName>();
-        assert_eq!(name("3f2a91/7").unwrap().to_string(), "3f2a91/7");
-        assert_eq!(name("7").unwrap().to_string(), "latest/7");
-        for text in ["", "x", "3f2a91", "3f2a91/", "/7", "3f2a91/x", "a/b/7"] {
-            let error = name(text).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("`{text}` names no run")), "{error}");
-        }
-    }
 }

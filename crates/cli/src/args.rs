@@ -12,6 +12,7 @@ use crate::commands::learn::LearnArgs;
 use crate::commands::lint::LintArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::rerun_study::RerunStudyArgs;
+use crate::commands::schema::SchemaArgs;
 use crate::commands::shake::ShakeArgs;
 use crate::commands::trace::TraceArgs;
 use crate::commands::triage::TriageArgs;
@@ -79,6 +80,8 @@ Examples:
       twenty full orders for a script of yours to run
   unflake orders --orders mine.txt --classes 4,4,10,1
       which pairs the orders of a file cover, and what they cost
+  unflake schema findings
+      what a program can rely on in the answers of `detect --json` and `why --json`
   unflake completions bash > ~/.local/share/bash-completion/completions/unflake
   unflake man detect | man -l -
 
@@ -138,6 +141,8 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Print orders to run, which pairs of tests they cover, and what they cost
     Orders(OrdersArgs),
+    /// Print the JSON Schema of what a command prints with --json, or list all schemas
+    Schema(SchemaArgs),
     /// Print a script that completes commands and options in your shell
     Completions(CompletionsArgs),
     /// Print the manual of a command, for `man`

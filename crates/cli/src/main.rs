@@ -15,7 +15,6 @@ mod history_args;
 mod opened;
 mod orders_file;
 mod own_args;
-mod printer;
 mod progress;
 mod project_args;
 mod run_args;
@@ -24,7 +23,6 @@ mod screen;
 mod store_args;
 mod study_args;
 mod suite_file;
-mod when;
 
 use std::process::ExitCode;
 
@@ -110,6 +108,7 @@ fn run(command: Command, screen: Screen) -> Result<u8, Failure> {
         Command::Doctor(args) => commands::doctor::run(&args, screen),
         Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),
         Command::Orders(args) => commands::orders::run(&args).map(|()| exit::SUCCESS),
+        Command::Schema(args) => commands::schema::run(&args).map(|()| exit::SUCCESS),
         Command::Completions(args) => commands::completions::run(&args).map(|()| exit::SUCCESS),
         Command::Man(args) => commands::man::run(&args).map(|()| exit::SUCCESS),
     }

@@ -9,7 +9,7 @@ use unflake_adapter::{
 };
 use unflake_app::registry::{ADAPTERS, adapter_for};
 use unflake_engine::{Interrupt, Level};
-use unflake_report::{json, visible};
+use unflake_report::visible;
 
 use crate::exit::{self, Failure};
 use crate::running::{cache, here, levels};
@@ -248,15 +248,18 @@ impl<T> Parts<T> {
         self.found.iter().map(|(_, found)| of(found)).fold(self.code, exit::worse)
     }
 
-    /// What is shown about them, as one: with headings, or for programs as one document.
-    pub(crate) fn joined(&self, is_json: bool, shown: impl Fn(&T) -> String) -> String {
+    /// Each by its name; of one that needs none, without.
+    pub(crate) fn named(&self) -> Vec<(&str, &T)> {
+        let name = |name| if self.is_one() { "" } else { name };
+        self.found.iter().map(|(it, found)| (name(it.as_str()), found)).collect()
+    }
+
+    /// What is shown about them to people: as one, with headings.
+    pub(crate) fn joined(&self, shown: impl Fn(&T) -> String) -> String {
         if let ([(_, found)], true) = (&*self.found, self.is_one()) {
             return shown(found);
         }
         let parts = self.found.iter().map(|(name, found)| (&**name, shown(found)));
-        if is_json {
-            return json::join_modules(&parts.collect::<Vec<_>>());
-        }
         parts.map(|(name, text)| ["Module ", name, "\n\n", &text, "\n"].concat()).collect()
     }
 }
@@ -292,7 +295,7 @@ mod tests {
         assert_eq!(parts.found, [("a".to_owned(), 0)]);
         assert_eq!(parts.missing, ["b", "c"]);
         assert_eq!(parts.code(|_| exit::SUCCESS), exit::UNDECIDED);
-        let text = parts.joined(false, ToString::to_string);
+        let text = parts.joined(ToString::to_string);
         assert_eq!(text, "Module a\n\n0\n", "of several, it needs its name");
     }
 
@@ -307,6 +310,6 @@ mod tests {
         stopped.raise();
         let none = one_by_one(&NAMED, &stopped, |part| Ok(*part)).err();
         assert_eq!(none.map(|it| (it.code(), it.to_string())), Some((exit::UNDECIDED, of_all)));
-        assert_eq!(Parts::one(5).joined(false, ToString::to_string), "5");
+        assert_eq!(Parts::one(5).joined(ToString::to_string), "5");
     }
 }

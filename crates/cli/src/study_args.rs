@@ -111,6 +111,13 @@ pub(crate) struct StudyArgs {
     pub json: bool,
 }
 
+impl StudyArgs {
+    /// What to print.
+    pub(crate) fn format(&self) -> StudyFormat {
+        if self.json { StudyFormat::Json } else { self.format }
+    }
+}
+
 /// Options of all commands that look into tests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LookArgs {

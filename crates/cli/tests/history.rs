@@ -6,10 +6,14 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
+mod document;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+
+use document::document;
 
 const VICTIM: &str = "test_a.py::test_victim";
 const POLLUTER: &str = "test_a.py::test_polluter";
@@ -64,11 +68,6 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-fn parsed(output: &Output) -> Value {
-    serde_json::from_str(&stdout(output))
-        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(output), stderr(output)))
-}
-
 #[test]
 fn what_was_found_is_listed_shown_again_and_told_of_each_test() {
     let place = Place::new();
@@ -79,10 +78,10 @@ fn what_was_found_is_listed_shown_again_and_told_of_each_test() {
     );
     assert!(!place.path().join("history.sqlite").exists(), "asking makes no history");
     let found = place.run_tests(&["why", VICTIM, "--json"]);
-    let found = parsed(&found);
+    let found = document(&found);
     let name = found["campaign"].as_str().unwrap();
 
-    let list = parsed(&place.run(&["history", "--json"]));
+    let list = document(&place.run(&["history", "--json"]));
     assert_eq!(list["schema"], 1);
     let row = &list["campaigns"][0];
     assert_eq!(row["campaign"], name);
@@ -96,8 +95,10 @@ fn what_was_found_is_listed_shown_again_and_told_of_each_test() {
         "{text}"
     );
 
-    let again = place.run(&["history", "--campaign", name, "--json"]);
-    assert_eq!(parsed(&again), found, "shown again as it was");
+    let mut again = document(&place.run(&["history", "--campaign", name, "--json"]));
+    assert_eq!(again["command"].take(), "history");
+    again["command"] = "why".into();
+    assert_eq!(again, found, "shown again as it was");
     let text = stdout(&place.run(&["history", "--campaign", "latest"]));
     assert!(
         text.starts_with(&format!("{VICTIM}\nfails after another test (od-victim)\n")),
@@ -106,7 +107,7 @@ fn what_was_found_is_listed_shown_again_and_told_of_each_test() {
     let table = stdout(&place.run(&["history", "--campaign", name, "--format", "table"]));
     assert!(table.contains("1 polluter"), "{table}");
 
-    let past = parsed(&place.run(&["history", VICTIM, "--json"]));
+    let past = document(&place.run(&["history", VICTIM, "--json"]));
     assert_eq!(past["records"][0]["verdict"], "od-victim");
     assert_eq!(
         past["records"][0]["failure_rate"]["runs"],
@@ -175,7 +176,7 @@ fn old_campaigns_are_forgotten_on_demand() {
         place.run_tests(&["run"]);
     }
     let n_campaigns =
-        || parsed(&place.run(&["history", "--json"]))["campaigns"].as_array().unwrap().len();
+        || document(&place.run(&["history", "--json"]))["campaigns"].as_array().unwrap().len();
     assert_eq!(n_campaigns(), 3);
     let pruned = place.run(&["history", "--prune", "--older-than", "1d"]);
     assert_eq!(stdout(&pruned), "forgot 0 campaigns\n");
@@ -187,7 +188,7 @@ fn old_campaigns_are_forgotten_on_demand() {
 #[test]
 fn a_run_is_replayed_as_it_was_and_differs_once_the_code_does() {
     let place = Place::new();
-    let found = parsed(&place.run_tests(&["why", VICTIM, "--json"]));
+    let found = document(&place.run_tests(&["why", VICTIM, "--json"]));
     let failed_in = found["findings"][0]["evidence"]["failed_in"].as_str().unwrap();
     let passed_in = found["findings"][0]["evidence"]["passed_in"].as_str().unwrap();
     for run in [failed_in, passed_in] {
@@ -200,7 +201,7 @@ fn a_run_is_replayed_as_it_was_and_differs_once_the_code_does() {
                 stdout(&output),
                 stderr(&output)
             );
-            assert_eq!(parsed(&output)["differences"], json!([]));
+            assert_eq!(document(&output)["differences"], json!([]));
         }
     }
     let text = stdout(&place.run(&["replay", failed_in]));
@@ -210,7 +211,7 @@ fn a_run_is_replayed_as_it_was_and_differs_once_the_code_does() {
     place.write("test_a.py", "def test_victim():\n    pass\n\ndef test_polluter():\n    pass\n\ndef test_other():\n    pass\n");
     let output = place.run(&["replay", failed_in, "--json"]);
     assert_eq!(output.status.code(), Some(1));
-    let difference = &parsed(&output)["differences"][0];
+    let difference = &document(&output)["differences"][0];
     assert_eq!((&difference["test"], &difference["now"]), (&json!(VICTIM), &json!("passed")));
 
     place.write("test_a.py", "def test_polluter():\n    pass\n");
@@ -224,15 +225,16 @@ fn a_single_run_says_what_is_known_about_the_tests_that_fail() {
     let place = Place::new();
     let fine = place.run_tests(&["run", "--json"]);
     assert_eq!(fine.status.code(), Some(0), "{}", stderr(&fine));
-    assert_eq!(parsed(&fine)["failed"], 0);
+    assert_eq!(document(&fine)["failed"], 0);
 
-    let unknown = parsed(&place.run_tests(&["run", "--order", "reverse", "--json", "--no-store"]));
+    let unknown =
+        document(&place.run_tests(&["run", "--order", "reverse", "--json", "--no-store"]));
     assert_eq!(unknown["failures"][0]["known"], Value::Null);
     place.run_tests(&["why", VICTIM]);
 
     let failed = place.run_tests(&["run", "--order", "reverse", "--json"]);
     assert_eq!(failed.status.code(), Some(1));
-    let failed = parsed(&failed);
+    let failed = document(&failed);
     let failure = &failed["failures"][0];
     assert_eq!((failed["failed"].clone(), failure["test"].clone()), (json!(1), json!(VICTIM)));
     assert_eq!(failure["known"]["verdict"], "od-victim");
@@ -259,11 +261,11 @@ fn the_same_seed_is_the_same_random_order_and_a_crash_costs_no_other_test() {
         "import os\n\ndef test_dies():\n    os._exit(3)\n\ndef test_after():\n    pass\n",
     );
     let arguments = ["run", "--order", "random", "--seed", "5", "--json"];
-    let first = parsed(&place.run_tests(&arguments));
+    let first = document(&place.run_tests(&arguments));
     assert_eq!((&first["not_run"], &first["tests"]), (&json!(0), &json!(5)));
     let tests = |report: &Value| -> Vec<Value> {
         report["failures"].as_array().unwrap().iter().map(|it| it["test"].clone()).collect()
     };
     assert!(tests(&first).contains(&json!("test_b.py::test_dies")), "{first}");
-    assert_eq!(tests(&parsed(&place.run_tests(&arguments))), tests(&first));
+    assert_eq!(tests(&document(&place.run_tests(&arguments))), tests(&first));
 }

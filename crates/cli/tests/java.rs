@@ -6,11 +6,15 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
+mod document;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+
+use document::document;
 
 /// The fixture of the adapter: modules with JUnit 4, with JUnit 5, and one that does not compile.
 const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../junit/tests/projects/shop");
@@ -43,7 +47,7 @@ fn a_victim_is_explained_and_maven_shows_it() {
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("module `broken` is left out"), "{stderr}");
-    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let report = document(&ran);
     let finding = &report["findings"][0];
     assert_eq!(finding["test"], victim);
     assert_eq!(finding["verdict"], "od-victim");
@@ -84,7 +88,7 @@ fn doctor_says_what_there_is_and_what_is_left_out() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
         command.args(["doctor", "--json"]).current_dir(folder.path());
         let ran = command.env(variable.0, variable.1).output().unwrap();
-        let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        let report = document(&ran);
         let checks = report["checks"].as_array().unwrap().clone();
         (ran.status.code(), checks)
     };
@@ -115,8 +119,7 @@ fn one_run_is_made_and_made_again_and_tests_end_as_they_did() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
         command.args(arguments).current_dir(folder.path());
         let ran = command.output().unwrap();
-        serde_json::from_slice(&ran.stdout)
-            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&ran.stderr)))
+        document(&ran)
     };
     let store = ["--json", "--store", "history.sqlite"];
     let only = ["--", "-pl", "old", "-am"];
@@ -155,7 +158,7 @@ fn tests_that_call_what_can_come_out_otherwise_are_listed_and_written_down() {
     let ran = ran.unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(0), "{stderr}");
-    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let report = document(&ran);
     let exposed = |test: &str| -> Vec<(String, String)> {
         let is_it = |it: &&Value| it["test"].as_str().unwrap().ends_with(test);
         let entry = report["results"].as_array().unwrap().iter().find(is_it).unwrap();
@@ -191,7 +194,7 @@ fn a_study_of_a_java_module_has_the_same_tables() {
     let ran = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(1), "{stderr}");
-    let study: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let study = document(&ran);
     assert_eq!((&study["tests"], &study["runs"]), (&json!(22), &json!(8)), "{study}");
     let flaky = study["flaky"].as_array().unwrap();
     let brittle = flaky.iter().find(|it| it["id"] == "com.acme.CatalogTest#findsBook").unwrap();
@@ -216,8 +219,7 @@ fn verdicts(folder: &Path, arguments: &[&str]) -> (Option<i32>, Vec<(String, Str
     let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
     command.args(["triage", "--json"]).args(arguments).current_dir(folder);
     let ran = command.output().unwrap();
-    let report: Value = serde_json::from_slice(&ran.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&ran.stderr)));
+    let report = document(&ran);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let failed = report["failed"].as_array().unwrap().iter();
     let mut verdicts: Vec<_> = failed.map(|it| (text(&it["id"]), text(&it["verdict"]))).collect();
@@ -281,7 +283,7 @@ fn tests_that_rely_on_an_open_choice_are_found_with_the_place_that_asks_and_nond
     let ran = unflake(folder.path(), &["detect", "--flake-rate", "0.9"]);
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(1), "{stderr}");
-    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let report = document(&ran);
     let findings = report["findings"].as_array().unwrap();
     let expected = [
         ("listsFieldsAsDeclared", "java.lang.Class.getDeclaredFields", "com.acme.Receipt.columns"),
@@ -337,7 +339,7 @@ fn rounds_of_one_kind_of_order_give_the_list_of_idflakies_which_why_reads() {
     command.args(["why", "flaky-lists.json", "--no-store", "--json"]).args(old);
     let ran = command.current_dir(folder.path()).output().unwrap();
     assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
-    let report: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let report = document(&ran);
     assert_eq!(report["findings"][0]["test"], "com.acme.FixedOrderTest#b");
     assert_eq!(report["findings"][0]["verdict"], "od-brittle");
 }
@@ -366,10 +368,8 @@ fn explained(folder: &Path, names: &[&str], options: &[&str]) -> Vec<Value> {
     let ran = command.current_dir(folder).output().unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(1), "these tests need Gradle on the path: {stderr}");
-    // A report for each test of the list.
-    let reports = serde_json::Deserializer::from_slice(&ran.stdout).into_iter::<Value>();
-    let findings: Vec<Value> =
-        reports.map(|report| report.unwrap()["findings"][0].clone()).collect();
+    let report = document(&ran);
+    let findings = report["findings"].as_array().unwrap();
     let find = |name: &str| {
         let id = name.rsplit_once('.').map(|(class, method)| format!("{class}#{method}")).unwrap();
         findings.iter().find(|finding| finding["test"] == id.as_str()).unwrap().clone()

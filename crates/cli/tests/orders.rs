@@ -5,6 +5,8 @@
     reason = "helpers of tests are outside of test functions, where clippy.toml allows it"
 )]
 
+mod document;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -12,6 +14,8 @@ use std::process::{Command, Output, Stdio};
 use insta::assert_snapshot;
 use unflake_model::{Order, Suite, TestIndex};
 use unflake_orders::coverage::Coverage;
+
+use document::document;
 
 #[expect(
     clippy::disallowed_methods,
@@ -168,8 +172,8 @@ fn names_and_run_times_come_from_the_file() {
 
 #[test]
 fn json_is_complete_and_versioned() {
-    let text = stdout(&["orders", "--strategy", "tuscan", "--tests", "3", "--format", "json"]);
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let args = ["orders", "--strategy", "tuscan", "--tests", "3", "--format", "json"];
+    let json = document(&output(&args));
     assert_eq!(json["schema"], 1);
     assert_eq!(json["strategy"], "tuscan");
     assert_eq!(json["suite"]["tests"], serde_json::json!(["0", "1", "2"]));
@@ -365,8 +369,7 @@ fn what_one_run_prints_another_can_check() {
     let path = file("printed.txt", &lines);
     let again = ["orders", "--orders", &path, "--classes", "3,2,4", "--format"];
     assert_eq!(stdout(&[&again[..], &["ids"]].concat()), lines);
-    let json: serde_json::Value =
-        serde_json::from_str(&stdout(&[&again[..], &["json"]].concat())).unwrap();
+    let json = document(&output(&[&again[..], &["json"]].concat()));
     assert_eq!(json["strategy"], serde_json::Value::Null);
     assert_eq!(json["summary"]["pairs"]["all"]["covered"], 72);
 }

@@ -6,11 +6,15 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
+mod document;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+use document::document;
 
 fn shop() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/shop")
@@ -31,13 +35,6 @@ fn unflake(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn json(output: &Output) -> Value {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
-    })
-}
-
 fn flaky<'a>(study: &'a Value, test: &str) -> Option<&'a Value> {
     study["flaky"].as_array().unwrap().iter().find(|row| row["id"].as_str().unwrap().contains(test))
 }
@@ -51,7 +48,7 @@ fn a_study_of_the_shop_has_the_tables_of_the_published_one() {
     let study = |more: &[&str]| {
         let output = unflake(&shop(), &[&options[..], more, &["--store", store]].concat());
         assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-        json(&output)
+        document(&output)
     };
     let whole = study(&[]);
     assert_eq!(
@@ -71,7 +68,7 @@ fn a_study_of_the_shop_has_the_tables_of_the_published_one() {
     assert_eq!(victim["see_failure"]["place"], "order");
     let run = victim["see_failure"]["replay"].as_str().unwrap();
     let replay = unflake(&shop(), &["replay", run, "--json", "--store", store]);
-    let replay = json(&replay);
+    let replay = document(&replay);
     assert_eq!(replay["tests"], whole["tests"], "{replay}");
     let differs = |it: &Value| it["test"].as_str().unwrap().contains("test_price_is_shown_in_euro");
     assert!(!replay["differences"].as_array().unwrap().iter().any(differs), "{replay}");
@@ -86,7 +83,7 @@ fn a_study_that_was_cut_off_recalls_its_runs() {
     let study = |more: &[&str]| {
         let options = ["study", "--batches", "3", "--runs-per-batch", "5", "--jobs", "1", "--json"];
         let store = ["--store", store.to_str().unwrap()];
-        json(&unflake(project.path(), &[&options[..], &store, more].concat()))
+        document(&unflake(project.path(), &[&options[..], &store, more].concat()))
     };
     let first = study(&["--runs", "6"]);
     assert_eq!((&first["complete"], &first["runs"]), (&false.into(), &6.into()));
@@ -111,7 +108,7 @@ fn the_run_in_which_tests_are_traced_counts_as_the_first() {
     let project = tempfile::tempdir().unwrap();
     fs::write(project.path().join("test_a.py"), COUNTED).unwrap();
     let options = ["detect", "--reruns", "--json", "--no-store", "--isolation", "none"];
-    let found = json(&unflake(project.path(), &[&options[..], &["--runs", "1"]].concat()));
+    let found = document(&unflake(project.path(), &[&options[..], &["--runs", "1"]].concat()));
     let ran = fs::read_to_string(project.path().join("ran")).unwrap();
     assert_eq!(ran, "one\ntwo\n", "{found}");
     let cost = &found["summary"]["cost"];
@@ -168,7 +165,7 @@ fn triage_tells_broken_tests_from_each_kind_of_flaky_one() {
     }
     // Sixteen coins that all fall alike: one time in 30,000.
     let output = unflake(project.path(), &["triage", "r.xml", "--tries", "8", "--json"]);
-    let found = json(&output);
+    let found = document(&output);
     let verdict = |test: &str| {
         let rows = found["failed"].as_array().unwrap();
         let row = rows.iter().find(|row| row["id"].as_str().unwrap().ends_with(test)).unwrap();

@@ -6,11 +6,15 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
+mod document;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+
+use document::document;
 use unflake_store::Store;
 
 /// Runs after which the campaign is killed: in the middle of the search for roles.
@@ -118,16 +122,9 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
     panic!("it never happened");
 }
 
-fn json(output: &Output) -> Value {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
-    })
-}
-
 /// What was found, without what depends on how often tests happened to be run.
 fn findings(output: &Output) -> Vec<Value> {
-    let report = json(output);
+    let report = document(output);
     let keys = ["test", "verdict", "polluters", "cleaners", "state_setters", "confirmed"];
     let told = |finding: &Value| keys.iter().map(|key| finding[key].clone()).collect();
     report["findings"].as_array().unwrap().iter().map(told).collect()
@@ -143,8 +140,8 @@ fn a_killed_campaign_goes_on_and_ends_with_the_findings_of_one_that_was_not() {
     let detect = ["detect", "--json", "--flake-rate", "0.1"];
     let whole = place.run("whole.sqlite", &detect);
     assert_eq!(whole.status.code(), Some(1), "{}", stderr(&whole));
-    assert_eq!(findings(&whole).len(), 2, "{}", json(&whole));
-    assert_eq!(json(&whole)["summary"]["recalled_runs"], 0);
+    assert_eq!(findings(&whole).len(), 2, "{}", document(&whole));
+    assert_eq!(document(&whole)["summary"]["recalled_runs"], 0);
 
     place.run_and_kill("cut.sqlite", &detect, N_RUNS_BEFORE_THE_KILL);
     wait_until(|| !place.is_anything_left());
@@ -154,7 +151,8 @@ fn a_killed_campaign_goes_on_and_ends_with_the_findings_of_one_that_was_not() {
     let resumed = place.run("cut.sqlite", &detect);
     assert!(stderr(&resumed).contains("resuming campaign"), "{}", stderr(&resumed));
     assert_eq!(findings(&resumed), findings(&whole));
-    let (report, spent) = (json(&resumed), json(&resumed)["summary"]["cost"]["runs"].clone());
+    let (report, spent) =
+        (document(&resumed), document(&resumed)["summary"]["cost"]["runs"].clone());
     assert_eq!(report["summary"]["recalled_runs"], n_before);
     let store = Store::open(&place.path("cut.sqlite")).unwrap();
     let campaigns = store.campaigns(9).unwrap();
@@ -165,7 +163,7 @@ fn a_killed_campaign_goes_on_and_ends_with_the_findings_of_one_that_was_not() {
 
     // What has come to its end begins anew.
     let again = place.run("cut.sqlite", &detect);
-    assert_eq!(json(&again)["summary"]["recalled_runs"], 0);
+    assert_eq!(document(&again)["summary"]["recalled_runs"], 0);
     assert_eq!(store.campaigns(9).unwrap().len(), 2);
 }
 
@@ -175,7 +173,7 @@ fn a_campaign_of_other_terms_or_of_changed_code_is_not_resumed() {
     let why = ["why", "test_a.py::test_victim", "--json"];
     let recalled = |arguments: &[&str]| {
         let output = place.run("history.sqlite", arguments);
-        json(&output)["summary"]["recalled_runs"].as_u64().unwrap()
+        document(&output)["summary"]["recalled_runs"].as_u64().unwrap()
     };
     // Out of budget, and so not at its end.
     let few = [&why[..], &["--runs", "5"]].concat();
@@ -203,7 +201,7 @@ fn a_history_that_cannot_be_kept_costs_a_warning_and_not_the_result() {
     for store in ["text.sqlite", "folder.sqlite", "text.sqlite/below.sqlite"] {
         let output = place.run(store, &why);
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        let report = json(&output);
+        let report = document(&output);
         let warnings = report["warnings"].as_array().unwrap();
         let warning = warnings.iter().find(|warning| warning["kind"] == "not-recorded");
         assert!(warning.is_some(), "{store}: {report}");
@@ -219,14 +217,14 @@ fn nothing_is_recorded_where_that_is_not_wanted_and_nothing_ever_in_the_work_tre
     let place = Place::new();
     let why = ["why", "test_a.py::test_victim", "--json"];
     let output = place.run("history.sqlite", &[&why[..], &["--no-store"]].concat());
-    let report = json(&output);
+    let report = document(&output);
     assert_eq!(report["campaign"], Value::Null);
     assert_eq!(report["warnings"], serde_json::json!([]));
     assert!(!place.path("history.sqlite").exists());
 
     let mut command = place.command("", &why);
     command.env_remove("UNFLAKE_STORE").env("XDG_STATE_HOME", place.path("state"));
-    let report = json(&command.output().unwrap());
+    let report = document(&command.output().unwrap());
     assert!(report["campaign"].is_string());
     let folders: Vec<PathBuf> = std::fs::read_dir(place.path("state/unflake"))
         .unwrap()

@@ -6,10 +6,14 @@
     reason = "the whole program is run as a user runs it, and what cannot be read is a fault"
 )]
 
+mod document;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+use document::document;
 
 fn shop() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/shop")
@@ -31,13 +35,6 @@ fn unflake(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn json(output: &Output) -> Value {
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
-    })
-}
-
 fn finding<'a>(report: &'a Value, test: &str) -> &'a Value {
     let findings = report["findings"].as_array().unwrap();
     findings.iter().find(|f| f["test"] == test).unwrap_or_else(|| panic!("{test} in {report}"))
@@ -48,7 +45,7 @@ fn why_names_the_polluter_and_the_cleaner_of_a_victim() {
     let test = "tests/test_amounts.py::test_price_is_shown_in_euro";
     let output = unflake(&shop(), &["why", test, "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let report = document(&output);
     let finding = finding(&report, test);
     let polluter = "tests/test_checkout.py::test_checkout_in_dollars";
     assert_eq!(finding["verdict"], "od-victim");
@@ -62,7 +59,7 @@ fn why_names_the_polluter_and_the_cleaner_of_a_victim() {
 #[test]
 fn why_names_both_tests_that_act_only_together() {
     let test = "tests/test_cart.py::test_total_is_rounded_to_cents";
-    let report = json(&unflake(&shop(), &["why", test, "--json"]));
+    let report = document(&unflake(&shop(), &["why", test, "--json"]));
     let finding = finding(&report, test);
     let group = [
         "tests/test_amounts.py::test_rounding_can_be_exact",
@@ -75,7 +72,7 @@ fn why_names_both_tests_that_act_only_together() {
 #[test]
 fn why_names_the_state_setter_of_a_brittle() {
     let test = "tests/test_catalog.py::test_finds_a_book_by_isbn";
-    let report = json(&unflake(&shop(), &["why", test, "--json"]));
+    let report = document(&unflake(&shop(), &["why", test, "--json"]));
     let finding = finding(&report, test);
     let setter = "tests/test_catalog.py::test_catalog_is_loaded_once";
     assert_eq!(finding["verdict"], "od-brittle");
@@ -87,7 +84,7 @@ fn why_says_that_a_test_fails_the_second_time_with_the_command_that_shows_it() {
     let test = "tests/test_coupons.py::test_a_coupon_can_be_registered";
     let output = unflake(&shop(), &["why", test, "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let report = document(&output);
     assert_eq!(report["ended"], "confident");
     let nio = finding(&report, test);
     assert_eq!((&nio["verdict"], &nio["confirmed"]), (&"nio".into(), &true.into()));
@@ -105,7 +102,7 @@ fn why_says_that_a_test_fails_the_second_time_with_the_command_that_shows_it() {
 fn detect_finds_every_deterministic_kind_within_a_budget_of_runs() {
     let output = unflake(&shop(), &["detect", "--depth", "kind", "--runs", "400", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
+    let report = document(&output);
     let verdict = |test: &str| finding(&report, test)["verdict"].as_str().unwrap().to_owned();
     assert_eq!(verdict("tests/test_amounts.py::test_price_is_shown_in_euro"), "od-victim");
     assert_eq!(verdict("tests/test_catalog.py::test_finds_a_book_by_isbn"), "od-brittle");
@@ -150,7 +147,7 @@ fn what_tests_write_does_not_stay_in_the_work_tree() {
          def test_victim():\n    assert state.x == 0\n",
     );
     let output = unflake(folder.path(), &["why", "test_files.py::test_victim", "--json"]);
-    let report = json(&output);
+    let report = document(&output);
     assert_eq!(finding(&report, "test_files.py::test_victim")["confirmed"], true);
     let mut names: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
@@ -172,7 +169,7 @@ fn a_file_that_a_test_leaves_behind_makes_a_victim_and_not_a_broken_test() {
          def test_a():\n    open('left.txt', 'w').write('x')\n\n\
          def test_b():\n    assert not os.path.exists('left.txt')\n";
     std::fs::write(folder.path().join("test_files.py"), text).unwrap();
-    let report = json(&unflake(folder.path(), &["why", "test_files.py::test_b", "--json"]));
+    let report = document(&unflake(folder.path(), &["why", "test_files.py::test_b", "--json"]));
     // Where the system permits no overlay, the file stays, and the test is broken from then on.
     if report["warnings"].as_array().unwrap().is_empty() {
         let finding = finding(&report, "test_files.py::test_b");

@@ -13,6 +13,14 @@
 //! | [`inspection`] | what tests leave behind (`lint`) |
 //! | [`shaking`] | which circumstances make a test fail (`shake`) |
 //! | [`exposed`] | which tests call something that can come out differently (`trace`) |
+//! | [`fix`] | which changes of test files help, and which do not |
+//! | [`single`] | what one run of all tests showed (`run`) |
+//! | [`replay`] | whether a run on record ends again as it did |
+//! | [`triage`] | of what kind the failures of a report are |
+//! | [`RerunStudy`] | how often tests failed when a suite was run again and again (`study`) |
+//! | [`Lesson`] | which functions flaky tests call and others do not (`learn`) |
+//! | [`Past`], [`PastCampaign`] | what the history holds |
+//! | [`Check`] | one thing that `doctor` looked at |
 //! | [`junit_xml`] | what runners wrote; reading is here, writing is in `report` |
 //! | [`saved`] | the form in which the history keeps a study or a shaking |
 //!
@@ -20,22 +28,36 @@
 //! of their own: a [`Warning`] says what is the case as an error would, and such messages and
 //! commands are built with [`plural`] and [`quote`].
 
+mod check;
 mod exhibit;
 pub mod exposed;
+pub mod fix;
 pub mod inspection;
 pub mod junit_xml;
 mod known_factor;
+mod lesson;
 mod origin;
+mod past;
+pub mod replay;
+mod rerun_study;
+mod run_name;
 pub mod saved;
 pub mod shaking;
 mod shell;
+pub mod single;
 mod study;
+pub mod triage;
 mod warning;
 mod words;
 
+pub use check::Check;
 pub use exhibit::{Choice, Cold, Confirmation, Exhibit, Failure, Seen, State};
 pub use known_factor::KnownFactor;
+pub use lesson::Lesson;
 pub use origin::Origin;
+pub use past::{Past, PastCampaign, PastFailure, PastRecord};
+pub use rerun_study::RerunStudy;
+pub use run_name::{InvalidRunName, RunName};
 pub use shell::quote;
 pub use study::{Ended, FailedAttempt, Record, Study, View};
 pub use warning::{NotCollected, Warning};

@@ -15,6 +15,7 @@
 //! | The same, keeping classes together? | [`pairs`] (ours), [`paper`] (Algorithm 3.1) |
 //! | Which pairs did some orders cover? | [`coverage`] |
 //! | What do they cost, and what must they cost? | [`cost`] |
+//! | What do some orders add up to? | [`summary`] |
 //!
 //! All strategies but `interleaved` and `tuscan` give *class-compatible* orders: tests of one class
 //! stand together, as every runner has it by itself. (The original order is what it is.)
@@ -34,6 +35,7 @@ pub mod sampler;
 pub mod shuffle;
 pub mod strategy;
 pub mod stream;
+pub mod summary;
 pub mod tuscan;
 
 pub use sampler::Sampler;

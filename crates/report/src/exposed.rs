@@ -1,7 +1,7 @@
 //! Which tests call something that can come out otherwise, and what?
 //!
 //! For people: the exposed tests, with the root cause that each such function makes likely. For
-//! programs: every test, exposed or not. Keys are only ever added under one version.
+//! programs: every test, exposed or not.
 
 use std::time::Duration;
 
@@ -9,14 +9,13 @@ use serde::Serialize;
 use unflake_model::RootCause;
 
 use crate::Layout;
-use crate::json::{Runner, WarningRow, safe_json, seconds};
+use crate::document::{Command, Modules, WarningRow, of_modules};
+use crate::json::{Runner, seconds};
 use crate::page::{Ink, Page};
+use crate::schema;
 use crate::visible::visible;
 use crate::words::{more, percent, plural, span};
 use unflake_known::exposed::{Exposed, Row};
-
-/// The version of the contract with programs.
-pub const SCHEMA_VERSION: u32 = 1;
 
 /// Tests that are listed.
 const TESTS_MAX: usize = 100;
@@ -70,9 +69,8 @@ pub fn text(exposed: &Exposed, layout: Layout) -> String {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    schema: u32,
     runner: Runner<'a>,
-    command: &'a str,
+    command_line: &'a str,
     tests: usize,
     not_run: usize,
     exposed: usize,
@@ -119,19 +117,19 @@ impl<'a> Report<'a> {
     fn of(exposed: &'a Exposed) -> Self {
         let origin = &exposed.origin;
         Self {
-            schema: SCHEMA_VERSION,
             runner: Runner { name: &origin.runner, version: &origin.runner_version },
-            command: &origin.command,
+            command_line: &origin.command,
             tests: exposed.n_tests,
             not_run: exposed.n_tests - exposed.rows.len(),
             exposed: exposed.n_exposed(),
             results: exposed.rows.iter().map(Entry::of).collect(),
-            warnings: exposed.warnings.iter().map(WarningRow::of).collect(),
+            warnings: WarningRow::all(&exposed.warnings),
         }
     }
 }
 
 /// For programs.
-pub fn json(exposed: &Exposed) -> String {
-    safe_json(&Report::of(exposed))
+pub fn json(modules: Modules<'_, Exposed>) -> String {
+    let reports = modules.iter().map(|(name, exposed)| (*name, Report::of(exposed)));
+    of_modules(&schema::TRACE, Command::Trace, reports)
 }

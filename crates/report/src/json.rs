@@ -1,102 +1,119 @@
-//! The report for programs: a contract with a version.
+//! Findings for programs: what `detect` and `why` found.
 //!
-//! Keys are only ever added under one [`SCHEMA_VERSION`]; `schemas/findings.json` spells them out
-//! and a test holds the two together. Findings stand in the original order of their tests, and
-//! numbers that come from floating-point functions are rounded to what all machines agree on.
-//!
-//! Strings are exact: what a terminal might obey is written as an escape (`\u009b`), which a reader
-//! of JSON turns back into the same character.
+//! The contract is `schemas/findings.json`. Findings stand in the original order of their tests,
+//! and numbers that come from floating-point functions are rounded to what all machines agree on.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Serialize;
+use unflake_known::{Choice, Exhibit, Failure, KnownFactor, Origin, State, Study, View};
 use unflake_model::{
     Cause, Confidence, Dependencies, Factor, Group, OutcomeChange, OutcomeKind, RunId, Spent,
     Tally, TestIndex,
 };
 use unflake_stats::rate::interval;
 
-use crate::visible::{is_treacherous, tail};
-use unflake_known::{Choice, Exhibit, Failure, KnownFactor, Origin, State, View, Warning};
-
-/// The version of the contract.
-pub const SCHEMA_VERSION: u32 = 1;
+use crate::document::{Command, Document, Modules, WarningRow};
+use crate::schema;
+use crate::visible::tail;
 
 /// How much of a failure's text is kept, from its end.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// The report, indented, with a line break at its end.
-pub fn render(view: &View<'_>) -> String {
-    safe_json(&Report::of(view))
-}
-
-/// The reports about the modules of a project as one: all findings in one list, each with its
-/// module, and what else there is to say by module.
-pub fn render_modules(modules: &[(&str, View<'_>)]) -> String {
-    let mut findings = Vec::new();
-    let mut reports = Vec::new();
-    for (name, view) in modules {
-        let report = Report::of(view);
-        let named = |finding| Placed { module: name, what: finding };
-        findings.extend(report.findings.iter().map(named).map(|it| value(&it)));
-        let report = Report { findings: Vec::new(), ..report };
-        reports.push(value(&Placed { module: name, what: &report }));
+/// What a campaign found, or what was found in the modules of a project: then all findings stand in
+/// one list, each with its module, and what else there is to say by module.
+pub fn render(modules: Modules<'_, View<'_>>, command: Command) -> String {
+    if let [("", view)] = modules {
+        return Document::new(&schema::FINDINGS, command, Report::of(view)).text();
     }
-    let joined = serde_json::json!({
-        "schema": SCHEMA_VERSION, "findings": findings, "modules": reports,
-    });
-    safe_json(&joined)
+    let (mut findings, mut reports) = (Vec::new(), Vec::new());
+    for (name, view) in modules {
+        let (report, found) = Report::of(view).apart();
+        findings.extend(found.into_iter().map(|finding| Placed::new(name, finding)));
+        reports.push(Document::new(&schema::FINDINGS, command, report).of_module(name));
+    }
+    let several = Several { findings, modules: reports };
+    Document::new(&schema::FINDINGS, command, several).text()
 }
 
-/// Reports about the modules of a project as one, each with its module.
-pub fn join_modules(reports: &[(&str, String)]) -> String {
-    let placed = reports.iter().map(|(module, report)| {
-        let what: serde_json::Value = serde_json::from_str(report).expect("a report of ours");
-        value(&Placed { module, what: &what })
-    });
-    let placed: Vec<serde_json::Value> = placed.collect();
-    safe_json(&serde_json::json!({ "schema": SCHEMA_VERSION, "modules": placed }))
+/// What came of looking into the tests of a list.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// About each test that was looked into, with its module, if it has one.
+    pub studies: Vec<(String, Study)>,
+    /// Names of the list that are no test here.
+    pub not_collected: Vec<String>,
+    /// Names that were not looked into, because somebody stopped it.
+    pub not_looked_into: Vec<String>,
 }
 
-/// Something that belongs to a module.
+/// What `why` found about the tests of a list: all findings in one list, and what else there is to
+/// say by test.
+pub fn render_list(listed: &Listed) -> String {
+    let (mut findings, mut documents) = (Vec::new(), Vec::new());
+    let views: Vec<_> = listed.studies.iter().map(|(name, study)| (name, study.view())).collect();
+    for (name, view) in &views {
+        let (report, found) = Report::of(view).apart();
+        let tests = found.iter().map(|finding| finding.test).collect();
+        findings.extend(found.into_iter().map(|finding| Placed::new(name, finding)));
+        let report = OfTests { tests, report };
+        let document = Document::new(&schema::FINDINGS, Command::Why, report);
+        documents.push(document.of_module(name));
+    }
+    let list = List {
+        findings,
+        documents,
+        not_collected: &listed.not_collected,
+        not_looked_into: &listed.not_looked_into,
+    };
+    Document::new(&schema::FINDINGS, Command::Why, list).text()
+}
+
+#[derive(Serialize)]
+struct Several<'a> {
+    findings: Vec<Placed<'a, FindingRow<'a>>>,
+    modules: Vec<Document<'a, Report<'a>>>,
+}
+
+#[derive(Serialize)]
+struct List<'a> {
+    findings: Vec<Placed<'a, FindingRow<'a>>>,
+    documents: Vec<Document<'a, OfTests<'a>>>,
+    not_collected: &'a [String],
+    not_looked_into: &'a [String],
+}
+
+/// A report, with the tests that it is about.
+#[derive(Serialize)]
+struct OfTests<'a> {
+    tests: Vec<&'a str>,
+    #[serde(flatten)]
+    report: Report<'a>,
+}
+
+/// Something that belongs to a module, if there are any.
 #[derive(Serialize)]
 struct Placed<'a, T> {
-    module: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
     #[serde(flatten)]
-    what: &'a T,
+    what: T,
 }
 
-fn value(what: &impl Serialize) -> serde_json::Value {
-    serde_json::to_value(what).expect("strings and finite numbers only")
-}
-
-/// A report in which nothing is left that a terminal might obey.
-pub(crate) fn safe_json(what: &impl Serialize) -> String {
-    let plain = serde_json::to_string_pretty(what).expect("strings and finite numbers only");
-    let mut text = String::with_capacity(plain.len() + 1);
-    for c in plain.chars() {
-        // Outside of strings there are none but the line breaks of the indentation.
-        if is_treacherous(c) && c != '\n' {
-            let written = write!(text, "\\u{:04x}", u32::from(c));
-            written.expect("a string takes everything");
-        } else {
-            text.push(c);
-        }
+impl<'a, T> Placed<'a, T> {
+    fn new(module: &'a str, what: T) -> Self {
+        Self { module: Some(module).filter(|name| !name.is_empty()), what }
     }
-    text.push('\n');
-    text
 }
 
 #[derive(Serialize)]
 struct Report<'a> {
-    schema: u32,
     ended: &'static str,
     summary: Summary,
     runner: Runner<'a>,
     seed: u64,
     hash_seed: Option<u64>,
-    command: &'a str,
+    command_line: &'a str,
     campaign: Option<&'a str>,
     findings: Vec<FindingRow<'a>>,
     causes: Vec<CauseRow<'a>>,
@@ -136,7 +153,7 @@ struct FindingRow<'a> {
     test: &'a str,
     verdict: &'static str,
     meaning: &'static str,
-    failure_rate: FailureRate,
+    failure_rate: RateRow,
     polluters: Vec<Vec<&'a str>>,
     cleaners: Vec<CleanersRow<'a>>,
     state_setters: Vec<Vec<&'a str>>,
@@ -155,8 +172,9 @@ struct FindingRow<'a> {
     cost: Cost,
 }
 
+/// How often a test failed, and between which limits its rate lies.
 #[derive(Serialize)]
-struct FailureRate {
+pub(crate) struct RateRow {
     failures: u64,
     runs: u64,
     low: f64,
@@ -278,32 +296,30 @@ struct Ending {
     outcome: &'static str,
 }
 
-#[derive(Serialize)]
-pub(crate) struct WarningRow {
-    kind: &'static str,
-    message: String,
-    advice: &'static str,
-}
-
 impl<'a> Report<'a> {
     fn of(view: &View<'a>) -> Self {
         let mut exhibits: Vec<&Exhibit> = view.exhibits.iter().collect();
         exhibits.sort_by_key(|exhibit| exhibit.finding.test);
         Self {
-            schema: SCHEMA_VERSION,
             ended: view.ended.slug(),
             summary: Summary::of(view),
             runner: Runner { name: &view.origin.runner, version: &view.origin.runner_version },
             seed: view.origin.seed,
             hash_seed: view.origin.hash_seed,
-            command: &view.origin.command,
+            command_line: &view.origin.command,
             campaign: view.origin.campaign.as_deref(),
             findings: exhibits.into_iter().map(|it| FindingRow::of(view, it)).collect(),
             causes: view.causes.iter().map(|cause| CauseRow::of(view, cause)).collect(),
             changes: view.changes.iter().map(|change| ChangeRow::of(view, change)).collect(),
             failing_in_set_up: ids(view, view.set_up_failing),
-            warnings: view.warnings.iter().map(WarningRow::of).collect(),
+            warnings: WarningRow::all(view.warnings),
         }
+    }
+
+    /// The rest, and the findings.
+    fn apart(self) -> (Self, Vec<FindingRow<'a>>) {
+        let Self { findings, .. } = self;
+        (Self { findings: Vec::new(), ..self }, findings)
     }
 }
 
@@ -339,7 +355,7 @@ impl<'a> FindingRow<'a> {
             test: id(view, finding.test),
             verdict: finding.verdict.slug(),
             meaning: finding.verdict.meaning(),
-            failure_rate: FailureRate::of(finding.tally, view.confidence),
+            failure_rate: RateRow::of(finding.tally, view.confidence),
             polluters: groups(polluters),
             cleaners: cleaners
                 .iter()
@@ -365,8 +381,8 @@ impl<'a> FindingRow<'a> {
     }
 }
 
-impl FailureRate {
-    fn of(tally: Tally, confidence: Confidence) -> Self {
+impl RateRow {
+    pub(crate) fn of(tally: Tally, confidence: Confidence) -> Self {
         let limits = interval(tally, confidence);
         Self {
             failures: tally.failures,
@@ -426,12 +442,6 @@ impl<'a> ChangeRow<'a> {
             first: ending(change.first),
             later: ending(change.later),
         }
-    }
-}
-
-impl WarningRow {
-    pub(crate) fn of(warning: &Warning) -> Self {
-        Self { kind: warning.slug(), message: warning.message(), advice: warning.advice() }
     }
 }
 

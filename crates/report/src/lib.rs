@@ -15,7 +15,10 @@
 //! | [`junit`] | continuous integration: every test and attempt | attempts per test, texts |
 //! | [`dirt`] | `unflake lint`: what tests leave behind, in all of these | tests, places, lines |
 //! | [`rerun_study`] | `unflake study`: the tables of a rerun study | tests |
-//! | [`shake`] | `unflake shake`: what makes a test fail; `schemas/shake.json` | nothing |
+//! | [`shake`] | `unflake shake`: what makes a test fail | nothing |
+//! | [`run`], [`triage`], [`replay`], [`fix`] | what these commands found | tests, differences |
+//! | [`history`], [`exposed`], [`learn`], [`doctor`], [`orders`] | likewise | tests, orders |
+//! | [`document`], [`schema`] | what all documents for programs share; their contracts | nothing |
 //!
 //! Three rules hold in all of them.
 //!
@@ -30,23 +33,35 @@
 //! **What is left out is counted**: every list that is cut says how many more there are.
 //!
 //! Adding a format: one module with a `render(&View)`, the views of `tests/views` in a snapshot
-//! test, a line in the table above. Words that more than one format uses are in `words`, the
-//! sequence of findings in `ranking`.
+//! test, a line in the table above. Adding a document for programs: see [`schema`]. Words that more
+//! than one format uses are in `words`, the sequence of findings in `ranking`.
 
 pub mod dirt;
+pub mod doctor;
+pub mod document;
 pub mod exposed;
+pub mod fix;
+pub mod history;
 pub mod idflakies;
 pub mod json;
 pub mod junit;
+pub mod learn;
 pub mod markdown;
+mod numbers;
+pub mod orders;
 mod page;
 mod ranking;
+pub mod replay;
 pub mod rerun_study;
 mod rows;
+pub mod run;
+pub mod schema;
 pub mod shake;
 pub mod table;
 pub mod terminal;
+pub mod triage;
 mod visible;
+mod when;
 pub mod why;
 mod words;
 

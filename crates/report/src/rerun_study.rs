@@ -8,45 +8,23 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Serialize;
-use unflake_model::{Confidence, Suite, Tally, TestIndex};
+use unflake_known::RerunStudy;
+use unflake_model::{Confidence, Tally, TestIndex};
 use unflake_stats::rank::RankTest;
 use unflake_stats::rate::interval;
 use unflake_stats::rerun_study::{Advice, Place, Tables, TestRow, TimingHint};
 use unflake_stats::suite_failure::Relatedness;
 
+use crate::document::{Command, Modules, WarningRow, of_modules};
+use crate::schema;
 use crate::words::{failed, percent, plural, span};
 use crate::{Detail, Ink, Layout, Page, visible};
-use unflake_known::Warning;
-
-/// The version of what programs are told.
-const SCHEMA_VERSION: u32 = 1;
 
 /// Tests shown to people.
 const TESTS_MAX: usize = 100;
 
-/// What there is to show.
-#[derive(Clone, Copy, Debug)]
-pub struct StudyView<'a> {
-    /// All tests.
-    pub suite: &'a Suite,
-    /// What the runs say.
-    pub tables: &'a Tables,
-    /// How sure.
-    pub confidence: Confidence,
-    /// Runs that were on record already.
-    pub n_recalled: u64,
-    /// Whether all runs were made that were wanted.
-    pub is_whole: bool,
-    /// The name of the campaign, if it is on record.
-    pub campaign: Option<&'a str>,
-    /// For each order, a run that had it, as `unflake replay` takes it; none if not on record.
-    pub order_runs: &'a [String],
-    /// What limits the answer.
-    pub warnings: &'a [Warning],
-}
-
 /// For people.
-pub fn text(view: &StudyView<'_>, layout: Layout) -> String {
+pub fn text(view: &RerunStudy, layout: Layout) -> String {
     let mut page = Page::new(layout);
     for line in head(view).lines() {
         page.prose(line);
@@ -82,14 +60,14 @@ pub fn text(view: &StudyView<'_>, layout: Layout) -> String {
             );
         }
     }
-    for warning in view.warnings {
+    for warning in &view.warnings {
         page.warning(warning);
     }
     page.finish()
 }
 
 /// For a pull request.
-pub fn markdown(view: &StudyView<'_>) -> String {
+pub fn markdown(view: &RerunStudy) -> String {
     let mut text = format!("{}\n", head(view));
     if view.tables.tests.is_empty() {
         return text;
@@ -108,15 +86,15 @@ pub fn markdown(view: &StudyView<'_>) -> String {
     text
 }
 
-fn head(view: &StudyView<'_>) -> String {
-    let Tables { n_runs, n_orders, tests, .. } = view.tables;
+fn head(view: &RerunStudy) -> String {
+    let Tables { n_runs, n_orders, tests, .. } = &view.tables;
     let mut text = format!(
         "{} of {} flaky, by {} in {}{}\n",
         tests.len(),
         plural(view.suite.n_tests() as u64, "test is", "tests are"),
         plural(*n_runs, "run", "runs"),
         plural(*n_orders as u64, "order", "orders"),
-        view.campaign.map(|name| format!(" (campaign {name})")).unwrap_or_default(),
+        view.campaign.as_ref().map(|name| format!(" (campaign {name})")).unwrap_or_default(),
     );
     if 0 < view.n_recalled {
         let _ = writeln!(text, "{} recalled.", plural(view.n_recalled, "run was", "runs were"));
@@ -128,7 +106,7 @@ fn head(view: &StudyView<'_>) -> String {
 }
 
 /// One line for each flaky test, and one of titles.
-fn table(view: &StudyView<'_>) -> Vec<Vec<String>> {
+fn table(view: &RerunStudy) -> Vec<Vec<String>> {
     let titles =
         ["VERDICT", "SUITE", "ALONE", "ORDERS", "RATES", "BURST", "CHI2 P", "EXACT P", "TEST"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
@@ -173,7 +151,7 @@ fn p_value(p: Option<f64>) -> String {
 }
 
 /// What is said about one test, line by line.
-fn about(view: &StudyView<'_>, row: &TestRow) -> Vec<(&'static str, String)> {
+fn about(view: &RerunStudy, row: &TestRow) -> Vec<(&'static str, String)> {
     let verdict = row.classified.verdict;
     let mut lines =
         vec![("kind", verdict.told()), ("suite", failed(row.in_suite, view.confidence))];
@@ -215,7 +193,7 @@ fn burst(row: &TestRow) -> String {
     format!("at most {most} in a row in the suite{alone}")
 }
 
-fn advice(advice: &Advice, view: &StudyView<'_>) -> String {
+fn advice(advice: &Advice, view: &RerunStudy) -> String {
     let confidence = view.confidence;
     let place = match advice.place {
         Place::Alone => "run it alone".to_owned(),
@@ -235,7 +213,7 @@ fn advice(advice: &Advice, view: &StudyView<'_>) -> String {
     format!("{place} ({} % of runs; {often})", percent(advice.share, 2))
 }
 
-fn about_suite(view: &StudyView<'_>) -> Vec<String> {
+fn about_suite(view: &RerunStudy) -> Vec<String> {
     let row = &view.tables.suite;
     let (low, high) = (row.limits.start(), row.limits.end());
     let mut lines = vec![
@@ -288,7 +266,6 @@ fn aligned(rows: &[Vec<String>]) -> String {
 
 #[derive(Serialize)]
 struct StudyJson<'a> {
-    schema: u32,
     campaign: Option<&'a str>,
     complete: bool,
     tests: usize,
@@ -299,7 +276,7 @@ struct StudyJson<'a> {
     flaky: Vec<TestJson<'a>>,
     suite: SuiteJson<'a>,
     alone: Option<AloneJson>,
-    warnings: Vec<WarningJson>,
+    warnings: Vec<WarningRow>,
 }
 
 #[derive(Serialize)]
@@ -357,19 +334,17 @@ struct AloneJson {
     kolmogorov_smirnov_p: Option<f64>,
 }
 
-#[derive(Serialize)]
-struct WarningJson {
-    slug: &'static str,
-    message: String,
+/// For programs.
+pub fn json(modules: Modules<'_, &RerunStudy>) -> String {
+    let reports = modules.iter().map(|(name, view)| (*name, study_json(view)));
+    of_modules(&schema::STUDY, Command::Study, reports)
 }
 
-/// For programs.
-pub fn json(view: &StudyView<'_>) -> String {
+fn study_json(view: &RerunStudy) -> StudyJson<'_> {
     let id = |test: &TestIndex| view.suite.id(*test).as_str();
     let suite = &view.tables.suite;
-    let row = StudyJson {
-        schema: SCHEMA_VERSION,
-        campaign: view.campaign,
+    StudyJson {
+        campaign: view.campaign.as_deref(),
         complete: view.is_whole,
         tests: view.suite.n_tests(),
         runs: view.tables.n_runs,
@@ -396,13 +371,8 @@ pub fn json(view: &StudyView<'_>) -> String {
             wilcoxon_p: contrast.wilcoxon.map(|test| test.p_value),
             kolmogorov_smirnov_p: contrast.kolmogorov_smirnov.map(|test| test.p_value),
         }),
-        warnings: view
-            .warnings
-            .iter()
-            .map(|warning| WarningJson { slug: warning.slug(), message: warning.message() })
-            .collect(),
-    };
-    serde_json::to_string_pretty(&row).expect("strings and finite numbers only") + "\n"
+        warnings: WarningRow::all(&view.warnings),
+    }
 }
 
 fn tally_json(tally: Tally, confidence: Confidence) -> TallyJson {
@@ -411,7 +381,7 @@ fn tally_json(tally: Tally, confidence: Confidence) -> TallyJson {
     TallyJson { failures, attempts, rate_low: limits.lower, rate_high: limits.upper }
 }
 
-fn test_json<'a>(view: &StudyView<'a>, row: &TestRow) -> TestJson<'a> {
+fn test_json<'a>(view: &'a RerunStudy, row: &TestRow) -> TestJson<'a> {
     TestJson {
         id: view.suite.id(row.test).as_str(),
         verdict: row.classified.verdict.slug(),
@@ -435,7 +405,7 @@ fn test_json<'a>(view: &StudyView<'a>, row: &TestRow) -> TestJson<'a> {
     }
 }
 
-fn advice_json(advice: Advice, view: &StudyView<'_>) -> AdviceJson {
+fn advice_json(advice: Advice, view: &RerunStudy) -> AdviceJson {
     let (place, order) = match advice.place {
         Place::Alone => ("alone", None),
         Place::Suite => ("suite", None),

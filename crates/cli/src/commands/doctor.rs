@@ -4,23 +4,18 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use serde::Serialize;
-use unflake_adapter::Check;
 use unflake_engine::Interrupt;
-use unflake_report::{Layout, Page, visible};
+use unflake_known::Check;
+use unflake_report::doctor::{json, text};
 
 use crate::config::{self, Config};
 use crate::exit::{self, Failure};
 use crate::opened::Typed;
 use crate::own_args::OwnArgs;
-use crate::printer::json;
 use crate::running::{here, levels, limits, n_processors, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::StoreArgs;
 use crate::study_args::IsolationArg;
-
-/// The version of what programs are told.
-const SCHEMA_VERSION: u32 = 1;
 
 /// No test is run, so none can take long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -54,12 +49,8 @@ pub(crate) struct DoctorArgs {
 pub(crate) fn run(args: &DoctorArgs, screen: Screen) -> Result<u8, Failure> {
     let (checks, can_run) = look(args)?;
     let mut out = io::stdout().lock();
-    let text = if args.json {
-        for_programs(&checks, can_run)
-    } else {
-        for_people(&checks, screen.layout())
-    };
-    out.write_all(text.as_bytes())?;
+    let shown = if args.json { json(&checks, can_run) } else { text(&checks, screen.layout()) };
+    out.write_all(shown.as_bytes())?;
     out.flush()?;
     Ok(if can_run { exit::SUCCESS } else { exit::NOT_RUN })
 }
@@ -105,40 +96,4 @@ fn history(place: &StoreArgs) -> Check {
             Check::missing("history", failure.to_string(), hint)
         }
     }
-}
-
-fn for_people(checks: &[Check], layout: Layout) -> String {
-    let mut page = Page::new(layout);
-    for check in checks {
-        let state = if check.missing.is_none() { "ok" } else { "missing" };
-        let mut told: Vec<String> = check.found.lines().map(|it| visible(it).into()).collect();
-        told.extend(check.missing.as_ref().map(|hint| format!("hint: {}", visible(hint))));
-        page.behind(&format!("{state:<7}  {:<11}  ", check.what), &told.join("\n"));
-    }
-    page.finish()
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    schema: u32,
-    can_run: bool,
-    checks: Vec<Row<'a>>,
-}
-
-#[derive(Serialize)]
-struct Row<'a> {
-    what: &'a str,
-    ok: bool,
-    found: &'a str,
-    hint: Option<&'a str>,
-}
-
-fn for_programs(checks: &[Check], can_run: bool) -> String {
-    let rows = checks.iter().map(|check| Row {
-        what: check.what,
-        ok: check.missing.is_none(),
-        found: &check.found,
-        hint: check.missing.as_deref(),
-    });
-    json(&Report { schema: SCHEMA_VERSION, can_run, checks: rows.collect() })
 }

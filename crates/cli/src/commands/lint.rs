@@ -114,7 +114,7 @@ fn show(found: &Parts<Inspection>, args: &LintArgs, screen: Screen) -> Result<()
     let layout = screen.layout();
     let shown = if args.all { Shown::All } else { Shown::Dirt };
     let format = if args.json { LintFormat::Json } else { args.format };
-    let report = found.joined(format == LintFormat::Json, |inspection| match format {
+    let report = found.joined(|inspection| match format {
         LintFormat::Text => text::render(inspection, shown, layout),
         LintFormat::Table => text::table(inspection, shown),
         LintFormat::Json => json::render(inspection, shown),

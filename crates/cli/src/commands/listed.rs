@@ -1,17 +1,21 @@
 //! `unflake why flaky-lists.json`: the tests that iDFlakies has listed, one after the other.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 
+use unflake_app::registry::address;
 use unflake_campaign::question::Question;
+use unflake_known::View;
 use unflake_model::TestId;
-use unflake_report::idflakies;
+use unflake_report::json::Listed;
+use unflake_report::{idflakies, json, junit, plural};
 
-use super::study::{Shape, Task, run, typed_rate};
+use super::study::{Shape, Task, code, look, show, typed_rate};
 use crate::exit::{self, Failure};
 use crate::opened::Opened;
 use crate::screen::Screen;
-use crate::study_args::WhyArgs;
+use crate::study_args::{StudyFormat, WhyArgs};
 
 /// How such a list is known.
 const ENDING: &str = ".json";
@@ -21,8 +25,9 @@ pub(crate) fn file(typed: &str) -> Option<&Path> {
     Some(Path::new(typed)).filter(|path| typed.ends_with(ENDING) && path.is_file())
 }
 
-/// Looks into every test of a list, until somebody stops it. One that is not there is said, and the
-/// rest goes on.
+/// Looks into every test of a list, until somebody stops it. One that is not there, or cannot be
+/// run, is said, and the rest goes on. People are shown each answer when it is there, programs one
+/// document about all.
 pub(crate) fn why(args: &WhyArgs, file: &Path, screen: Screen) -> Result<u8, Failure> {
     let bad = |why: String| {
         let message = format!("`{}` is no list of iDFlakies: {why}", file.display());
@@ -32,24 +37,89 @@ pub(crate) fn why(args: &WhyArgs, file: &Path, screen: Screen) -> Result<u8, Fai
     let mut names = idflakies::names(&text).map_err(bad)?;
     names.sort();
     names.dedup();
-    let Some(first) = names.first() else { return Ok(exit::SUCCESS) };
-    let mut task = Task::about(&args.study.look, first)?;
-    task.request.flake_rate_min = typed_rate(args.flake_rate)?;
-    let mut code = exit::SUCCESS;
-    for (place, name) in names.iter().enumerate() {
-        if task.interrupt.is_raised() {
-            let n_left = unflake_report::plural((names.len() - place) as u64, "test", "tests");
-            exit::note(&format!("note: stopped; {n_left} of the list not looked into\n"));
-            return Ok(exit::worse(code, exit::UNDECIDED));
-        }
-        let Some(id) = spelled_so(&task.opened, name) else {
-            exit::note(&format!("note: test `{name}` of the list was not collected\n"));
-            continue;
-        };
-        task.request.question = Question::Test(id);
-        code = exit::worse(code, run(&task, &args.study, Shape::Test, screen)?);
+    let format = args.study.format();
+    let mut walk = Walk { format, screen, listed: Listed::default(), code: exit::SUCCESS };
+    if let Some(first) = names.first() {
+        let mut task = Task::about(&args.study.look, first)?;
+        task.request.flake_rate_min = typed_rate(args.flake_rate)?;
+        walk.all(&mut task, &names)?;
     }
-    Ok(code)
+    walk.finish()
+}
+
+/// How far we are in a list.
+struct Walk {
+    format: StudyFormat,
+    screen: Screen,
+    listed: Listed,
+    code: u8,
+}
+
+impl Walk {
+    fn all(&mut self, task: &mut Task, names: &[String]) -> Result<(), Failure> {
+        let has_modules = 1 < task.opened.parts().len();
+        for (place, name) in names.iter().enumerate() {
+            if task.interrupt.is_raised() {
+                self.stop(&names[place..]);
+                break;
+            }
+            let Some(id) = spelled_so(&task.opened, name) else {
+                exit::note(&format!("note: test `{name}` of the list was not collected\n"));
+                self.listed.not_collected.push(name.clone());
+                continue;
+            };
+            task.request.question = Question::Test(id);
+            let found = match look(task, self.screen) {
+                Ok(found) => found,
+                // Nothing was shown yet, so what stands against it is the answer.
+                Err(failure) if names.len() == 1 => return Err(failure),
+                Err(failure) => {
+                    exit::note(&format!("note: test `{name}`: {}", failure.told()));
+                    self.code = exit::worse(self.code, failure.code());
+                    self.listed.not_looked_into.push(name.clone());
+                    continue;
+                }
+            };
+            self.code = exit::worse(self.code, found.code(code));
+            if !is_one_document(self.format) {
+                show(&found, self.format, Shape::Test, self.screen.layout())?;
+                continue;
+            }
+            let named = |(module, study)| (if has_modules { module } else { String::new() }, study);
+            self.listed.studies.extend(found.found.into_iter().map(named));
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, left: &[String]) {
+        let n_left = plural(left.len() as u64, "test", "tests");
+        exit::note(&format!("note: stopped; {n_left} of the list not looked into\n"));
+        self.listed.not_looked_into.extend_from_slice(left);
+        self.code = exit::worse(self.code, exit::UNDECIDED);
+    }
+
+    /// Shows what is shown in the end.
+    fn finish(self) -> Result<u8, Failure> {
+        let studies = self.listed.studies.iter();
+        let views: Vec<(&str, View<'_>)> = studies.map(|(name, it)| (&**name, it.view())).collect();
+        let mut out = io::stdout().lock();
+        match self.format {
+            StudyFormat::Text | StudyFormat::Table | StudyFormat::Markdown => (),
+            StudyFormat::Json => out.write_all(json::render_list(&self.listed).as_bytes())?,
+            StudyFormat::Idflakies => out.write_all(idflakies::render(&views).as_bytes())?,
+            StudyFormat::Junit => junit::write(&views, &address, &mut out)?,
+        }
+        out.flush()?;
+        Ok(self.code)
+    }
+}
+
+/// Whether the format is one document, which cannot be printed test by test.
+fn is_one_document(format: StudyFormat) -> bool {
+    match format {
+        StudyFormat::Json | StudyFormat::Junit | StudyFormat::Idflakies => true,
+        StudyFormat::Text | StudyFormat::Table | StudyFormat::Markdown => false,
+    }
 }
 
 /// The test that iDFlakies calls so; where tests are known only to an agent, the name as it is.

@@ -13,6 +13,7 @@ pub(crate) mod orders;
 pub(crate) mod replay;
 pub(crate) mod rerun_study;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod shake;
 pub(crate) mod study;
 pub(crate) mod trace;

@@ -3,32 +3,22 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use serde::Serialize;
 use unflake_adapter::Part;
 use unflake_app::registry::adapter_of;
-use unflake_app::replay::{By, Replay, ReplayError, ReplayRequest, replay};
-use unflake_campaign::history::{History, PastCall, PastRun, RunName};
+use unflake_app::replay::{By, ReplayError, ReplayRequest, replay};
+use unflake_campaign::history::{History, PastCall, PastRun};
 use unflake_engine::Interrupt;
-use unflake_model::Repetition;
-use unflake_report::{Detail, Ink, Layout, Page, is_script, plural, visible};
+use unflake_known::RunName;
+use unflake_known::replay::Replay;
+use unflake_report::replay::{json, text};
 
 use crate::commands::history;
 use crate::exit::{self, Failure};
 use crate::opened::{Opened, Typed};
-use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::run_args::ReplayArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
-
-/// The version of what programs are told.
-const SCHEMA_VERSION: u32 = 1;
-
-/// Differences that people are told of; the rest is counted.
-const SHOWN_MAX: usize = 20;
-
-/// A command that names more tests is of no use to a person.
-const COMMAND_BYTES_MAX: usize = 4000;
 
 /// Runs it again.
 pub(crate) fn run(args: &ReplayArgs, screen: Screen) -> Result<u8, Failure> {
@@ -41,10 +31,9 @@ pub(crate) fn run(args: &ReplayArgs, screen: Screen) -> Result<u8, Failure> {
     let opened = History::open(&args.place.file()?).and_then(|history| history.run(&name));
     let past = opened.map_err(|error| history::failure(&error))?;
     let replayed = again(&past, args, screen)?;
-    let text =
-        if args.json { for_programs(&replayed) } else { for_people(&replayed, screen.layout()) };
+    let shown = if args.json { json(&replayed) } else { text(&replayed, screen.layout()) };
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(shown.as_bytes())?;
     out.flush()?;
     Ok(code(&replayed))
 }
@@ -103,100 +92,4 @@ fn failure(error: ReplayError) -> Failure {
             Failure::NotRun { message: error.to_string(), hint: None }
         }
     }
-}
-
-fn for_people(replay: &Replay, layout: Layout) -> String {
-    let tests = plural(replay.n_tests as u64, "test", "tests");
-    let often = match replay.repetition {
-        Repetition::Once => "",
-        Repetition::Twice => ", each twice in a row",
-        Repetition::Between { .. } => ", one of them again in between",
-        Repetition::Apart { .. } => ", each apart from the others",
-    };
-    let mut page = Page::new(layout);
-    page.prose_in(Ink::Heading, &format!("Run {}: {tests}{often}", replay.name));
-    page.prose(&match (replay.n_as_recorded(), replay.tries) {
-        (1, 1) => "Ended as on record.".to_owned(),
-        (0, 1) => "Ended otherwise than on record.".to_owned(),
-        (same, tries) => format!("Ended as on record {same} of {tries} times."),
-    });
-    if replay.tries < replay.tries_asked {
-        page.prose(&format!("Stopped after {} of {} tries.", replay.tries, replay.tries_asked));
-    }
-    for difference in replay.differences.iter().take(SHOWN_MAX) {
-        let (now, then) = (difference.now.as_str(), difference.recorded.as_str());
-        let test = visible(difference.test.as_str());
-        let which = match replay.tries_asked {
-            1 => String::new(),
-            _ => format!("try {}: ", difference.try_number + 1),
-        };
-        let what = format!("  {which}{now} instead of {then}  ");
-        page.line_with_id((Ink::Plain, &what), (Ink::Plain, &test));
-        let message = difference.message.lines().next().unwrap_or_default();
-        page.row("", &visible(message));
-    }
-    if SHOWN_MAX < replay.differences.len() {
-        page.prose(&format!("and {} more", replay.differences.len() - SHOWN_MAX));
-    }
-    let command = replay.command.as_ref().filter(|_| layout.detail != Detail::Brief);
-    match command {
-        Some(command) if is_readable(command) || layout.detail == Detail::Full => {
-            page.blank();
-            page.prose("With your own runner:");
-            page.line(&[(Ink::Plain, "  "), (Ink::Command, &visible(command))]);
-        }
-        Some(_) => {
-            page.blank();
-            page.prose("The command for your own runner is long; -v shows it.");
-        }
-        None => (),
-    }
-    page.finish()
-}
-
-/// Whether a person would read it: neither a program in itself nor a list without end.
-fn is_readable(command: &str) -> bool {
-    command.len() <= COMMAND_BYTES_MAX && !is_script(command)
-}
-
-#[derive(Serialize)]
-struct ReplayRow<'a> {
-    schema: u32,
-    run: String,
-    tests: usize,
-    tries: u32,
-    tries_asked: u32,
-    as_recorded: u32,
-    differences: Vec<DifferenceRow<'a>>,
-    command: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct DifferenceRow<'a> {
-    r#try: u32,
-    test: &'a str,
-    recorded: &'static str,
-    now: &'static str,
-    message: &'a str,
-}
-
-fn for_programs(replay: &Replay) -> String {
-    let differences = replay.differences.iter().map(|difference| DifferenceRow {
-        r#try: difference.try_number,
-        test: difference.test.as_str(),
-        recorded: difference.recorded.as_str(),
-        now: difference.now.as_str(),
-        message: &difference.message,
-    });
-    let row = ReplayRow {
-        schema: SCHEMA_VERSION,
-        run: replay.name.to_string(),
-        tests: replay.n_tests,
-        tries: replay.tries,
-        tries_asked: replay.tries_asked,
-        as_recorded: replay.n_as_recorded(),
-        differences: differences.collect(),
-        command: replay.command.as_deref(),
-    };
-    json(&row)
 }

@@ -5,11 +5,11 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use unflake_app::study::{RerunRequest, RerunStudy, study_reruns};
+use unflake_app::study::{RerunRequest, study_reruns};
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::Interrupt;
-use unflake_report::Layout;
-use unflake_report::rerun_study::{StudyView, json, markdown, text};
+use unflake_known::RerunStudy;
+use unflake_report::rerun_study::{json, markdown, text};
 
 use crate::commands::study::{budget, confidence};
 use crate::exit::{self, Failure};
@@ -117,9 +117,11 @@ pub(crate) fn run(args: &RerunStudyArgs, screen: Screen) -> Result<u8, Failure> 
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let studies = studies(args, jobs, &interrupt, screen)?;
-    let format = if args.json { TablesFormat::Json } else { args.format };
-    let shown =
-        studies.joined(format == TablesFormat::Json, |study| shown(study, format, screen.layout()));
+    let shown = match if args.json { TablesFormat::Json } else { args.format } {
+        TablesFormat::Text => studies.joined(|study| text(study, screen.layout())),
+        TablesFormat::Json => json(&studies.named()),
+        TablesFormat::Markdown => studies.joined(markdown),
+    };
     let mut out = io::stdout().lock();
     out.write_all(shown.as_bytes())?;
     out.flush()?;
@@ -154,24 +156,6 @@ fn studies(
         let study = study_reruns(&request, part, &limits, interrupt, &mut line);
         study.map_err(|error| not_run(&error))
     })
-}
-
-fn shown(study: &RerunStudy, format: TablesFormat, layout: Layout) -> String {
-    let view = StudyView {
-        suite: &study.suite,
-        tables: &study.tables,
-        confidence: study.confidence,
-        n_recalled: study.n_recalled,
-        is_whole: study.is_whole,
-        campaign: study.campaign.as_deref(),
-        order_runs: &study.order_runs,
-        warnings: &study.warnings,
-    };
-    match format {
-        TablesFormat::Text => text(&view, layout),
-        TablesFormat::Json => json(&view),
-        TablesFormat::Markdown => markdown(&view),
-    }
 }
 
 fn code(study: &RerunStudy) -> u8 {

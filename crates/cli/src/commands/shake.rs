@@ -8,6 +8,7 @@ use unflake_campaign::question::Question;
 use unflake_known::Ended;
 use unflake_known::shaking::Shaking;
 use unflake_model::{Factor, Factors};
+use unflake_report::document::Command;
 use unflake_report::shake::{json, text};
 use unflake_stats::rate::Rate;
 
@@ -106,7 +107,11 @@ pub(crate) fn run(args: &ShakeArgs, screen: Screen) -> Result<u8, Failure> {
     let shaking = shaken.map_err(|error| not_run(&error))?;
     let mut out = io::stdout().lock();
     let layout = screen.layout();
-    let report = if args.json { json::render(&shaking) } else { text::render(&shaking, layout) };
+    let report = if args.json {
+        json::render(&shaking, Command::Shake)
+    } else {
+        text::render(&shaking, layout)
+    };
     out.write_all(report.as_bytes())?;
     out.flush()?;
     Ok(code(&shaking))

@@ -14,6 +14,7 @@ use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
 use unflake_known::{Study, View};
 use unflake_model::{Budget, Confidence, Verdict};
+use unflake_report::document::Command;
 use unflake_report::{Layout, idflakies, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
@@ -74,18 +75,22 @@ pub(crate) fn run(
     shape: Shape,
     screen: Screen,
 ) -> Result<u8, Failure> {
-    let format = if args.json { StudyFormat::Json } else { args.format };
+    let found = look(task, screen)?;
+    show(&found, args.format(), shape, screen.layout())?;
+    Ok(found.code(code))
+}
+
+/// Looks into the parts that the question is about.
+pub(crate) fn look(task: &Task, screen: Screen) -> Result<Parts<Study>, Failure> {
     let parts = in_question(&task.request.question, &task.opened)?;
     let is_traced = matches!(task.request.question, Question::Reruns(_));
     let tracing = if is_traced { Tracing::IfPossible } else { Tracing::No };
     let interrupt = &task.interrupt;
-    let found = look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
+    look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
         let mut line = Line::new(goal(&task.request), screen);
         let studied = study(&task.request, part, &task.limits, interrupt, &mut line);
         studied.map_err(|error| not_run(&error))
-    })?;
-    show(&found, format, shape, screen.layout())?;
-    Ok(found.code(code))
+    })
 }
 
 /// The parts that a question is about.
@@ -218,13 +223,28 @@ pub(crate) enum Shape {
     Suite,
     /// One.
     Test,
+    /// A campaign of the history.
+    Past,
 }
 
 impl Shape {
-    /// Of a study that is on record: one that looked at whole orders looked at all tests.
-    pub(crate) fn of(study: &Study) -> Self {
-        let is_one = study.exhibits.len() == 1 && study.n_orders == 0;
-        if is_one { Self::Test } else { Self::Suite }
+    /// The command that shows it.
+    fn command(self) -> Command {
+        match self {
+            Self::Suite => Command::Detect,
+            Self::Test => Command::Why,
+            Self::Past => Command::History,
+        }
+    }
+
+    /// Whether a study was about one test. Of one on record that is seen from whether it looked at
+    /// whole orders, which are looked at for all tests.
+    fn is_one(self, view: &View<'_>) -> bool {
+        match self {
+            Self::Suite => false,
+            Self::Test => true,
+            Self::Past => view.exhibits.len() == 1 && view.n_orders == 0,
+        }
     }
 }
 
@@ -237,17 +257,15 @@ pub(crate) fn show(
 ) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let views: Vec<_> = found.found.iter().map(|(name, it)| (&**name, it.view())).collect();
-    let each = |shown: &dyn Fn(&View<'_>) -> String| found.joined(false, |it| shown(&it.view()));
+    let each = |shown: &dyn Fn(&View<'_>) -> String| found.joined(|it| shown(&it.view()));
     let text = match format {
-        StudyFormat::Text if shape == Shape::Test => each(&|view| {
-            let exhibits = view.exhibits.iter().map(|exhibit| why::render(view, exhibit, layout));
-            exhibits.chain([why::warnings(view, layout)]).collect()
-        }),
-        StudyFormat::Text => each(&|view| terminal::render(view, layout)),
+        StudyFormat::Text => each(&|view| text(view, shape, layout)),
         StudyFormat::Table => each(&table::render),
         StudyFormat::Markdown => each(&markdown::render),
-        StudyFormat::Json if found.is_one() => each(&json::render),
-        StudyFormat::Json => json::render_modules(&views),
+        StudyFormat::Json => {
+            let named = found.named().into_iter().map(|(name, it)| (name, it.view()));
+            json::render(&named.collect::<Vec<_>>(), shape.command())
+        }
         StudyFormat::Idflakies => idflakies::render(&views),
         StudyFormat::Junit => {
             junit::write(&views, &address, &mut out)?;
@@ -259,7 +277,15 @@ pub(crate) fn show(
     Ok(())
 }
 
-fn code(study: &Study) -> u8 {
+fn text(view: &View<'_>, shape: Shape, layout: Layout) -> String {
+    if !shape.is_one(view) {
+        return terminal::render(view, layout);
+    }
+    let exhibits = view.exhibits.iter().map(|exhibit| why::render(view, exhibit, layout));
+    exhibits.chain([why::warnings(view, layout)]).collect()
+}
+
+pub(crate) fn code(study: &Study) -> u8 {
     let verdicts = || study.exhibits.iter().map(|exhibit| exhibit.finding.verdict);
     let is_flaky = |verdict: Verdict| {
         verdict != Verdict::NotFlaky

@@ -85,10 +85,13 @@ pub(crate) fn run(args: &TraceArgs, screen: Screen) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     let layout = screen.layout();
     let command = command_line();
-    let shown = found.joined(args.json, |traced| {
-        let exposed = traced.exposed(&set, &command);
-        if args.json { exposed::json(&exposed) } else { exposed::text(&exposed, layout) }
-    });
+    let shown = if args.json {
+        let named = found.named();
+        let exposed = named.iter().map(|(name, it)| (*name, it.exposed(&set, &command)));
+        exposed::json(&exposed.collect::<Vec<_>>())
+    } else {
+        found.joined(|traced| exposed::text(&traced.exposed(&set, &command), layout))
+    };
     out.write_all(shown.as_bytes())?;
     out.flush()?;
     Ok(found.code(|traced| if traced.is_interrupted { exit::UNDECIDED } else { exit::SUCCESS }))

@@ -6,27 +6,21 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
 use unflake_adapter::Part;
-use unflake_app::triage::{Triage, TriageError, TriageRequest, Triaged, triage};
+use unflake_app::triage::{TriageError, TriageRequest, triage};
 use unflake_engine::Interrupt;
 use unflake_known::junit_xml::NoReport;
-use unflake_model::{Confidence, Tally, TestId, Verdict};
-
-use unflake_known::quote;
-use unflake_report::{Detail, Ink, Layout, Page, percent, plural, visible};
+use unflake_known::triage::Triage;
+use unflake_model::{TestId, Verdict};
+use unflake_report::triage::{json, text};
 
 use crate::exit::{self, Failure};
 use crate::opened::{Manner, Opened, Tracing, look_into, share_of};
-use crate::printer::json;
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::study_args::{IsolationArg, time_limit};
-
-/// The version of what programs are told.
-const SCHEMA_VERSION: u32 = 1;
 
 const EXAMPLES: &str = "\
 Each failed test is run again alone, again in that same process, after the same tests as in the
@@ -100,7 +94,7 @@ pub(crate) fn run(args: &TriageArgs, screen: Screen) -> Result<u8, Failure> {
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let found = find(args, &read(&args.report)?, &interrupt, screen)?;
-    let shown = if args.json { for_programs(&found) } else { for_people(&found, screen.layout()) };
+    let shown = if args.json { json(&found) } else { text(&found, screen.layout()) };
     let mut out = io::stdout().lock();
     out.write_all(shown.as_bytes())?;
     out.flush()?;
@@ -226,154 +220,5 @@ fn code(found: &Triage) -> u8 {
         exit::UNDECIDED
     } else {
         exit::SUCCESS
-    }
-}
-
-fn for_people(found: &Triage, layout: Layout) -> String {
-    let n_failed = found.tests.len() + found.not_looked_into.len() + found.unknown.len();
-    // Those that are not here were reported, too.
-    let n_reported = found.n_reported + found.unknown.len();
-    let n_reported = plural(n_reported as u64, "reported test", "reported tests");
-    let mut page = Page::new(layout);
-    page.prose_in(Ink::Heading, &format!("{n_failed} of {n_reported} failed"));
-    for triaged in &found.tests {
-        let verdict = triaged.verdict;
-        page.blank();
-        page.line(&[(Ink::Heading, &visible(triaged.test.as_str()))]);
-        page.row_in("kind", Ink::Verdict(verdict), &verdict.told());
-        for (name, line) in about(triaged) {
-            page.row(name, &line);
-        }
-        if let Some(command) = next(triaged).filter(|_| layout.detail != Detail::Brief) {
-            page.commands("next", &[visible(&command)]);
-        }
-    }
-    for (what, names) in [
-        ("Not among the tests here", found.unknown.iter().map(String::as_str).collect()),
-        (
-            "Not looked into",
-            found.not_looked_into.iter().map(TestId::as_str).collect::<Vec<&str>>(),
-        ),
-    ] {
-        if !names.is_empty() {
-            page.blank();
-            page.prose(&format!("{what}: {}", visible(&names.join(", "))));
-        }
-    }
-    for warning in &found.warnings {
-        page.warning(warning);
-    }
-    page.finish()
-}
-
-fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
-    let seen = &triaged.seen;
-    let counted = |tally: Tally| format!("failed {} of {}", tally.failures, tally.attempts);
-    let before = plural(triaged.n_before as u64, "test", "tests");
-    let mut lines = vec![
-        ("report", visible(&triaged.message).into_owned()),
-        ("alone", counted(seen.alone)),
-        ("again", format!("{}, right after in the same process", counted(seen.again))),
-        ("same prefix", format!("{}, after {before} as in the report", counted(seen.same_prefix))),
-    ];
-    if !seen.seeds.is_empty() {
-        let n_failing = seen.seeds.iter().filter(|tally| 0 < tally.failures).count();
-        let seeds = plural(seen.seeds.len() as u64, "seed", "seeds");
-        lines.push(("other seeds", format!("failed under {n_failing} of {seeds}, each run twice")));
-    }
-    lines.extend(triaged.sure.map(|sure| ("sure", format!("{} %", percent(sure, 2)))));
-    let never_seen = match triaged.verdict {
-        Verdict::Ud => Some("fails"),
-        Verdict::AlwaysFailing => Some("passes"),
-        _ => None,
-    };
-    if let Some(outcome) = never_seen {
-        let rate = percent(seen.rate_detectable(Confidence::USUAL), 2);
-        let line = format!("one that {outcome} in {rate} % of runs would have shown it (95 %)");
-        lines.push(("sure", line));
-    }
-    lines
-}
-
-/// The command that finds out more.
-fn next(triaged: &Triaged) -> Option<String> {
-    let test = quote(triaged.test.as_str());
-    match triaged.verdict {
-        Verdict::AlwaysFailing | Verdict::InsufficientEvidence => None,
-        Verdict::Ud | Verdict::NodUndecided => Some("unflake study".to_owned()),
-        _ => Some(format!("unflake why {test}")),
-    }
-}
-
-#[derive(Serialize)]
-struct TriageRow<'a> {
-    schema: u32,
-    reported: usize,
-    failed: Vec<TriagedRow<'a>>,
-    unknown: &'a [String],
-    not_looked_into: Vec<&'a str>,
-    warnings: Vec<WarningRow>,
-}
-
-#[derive(Serialize)]
-struct TriagedRow<'a> {
-    id: &'a str,
-    message: &'a str,
-    verdict: &'static str,
-    flaky: Option<bool>,
-    sure: Option<f64>,
-    tests_before: usize,
-    alone: Count,
-    again: Count,
-    same_prefix: Count,
-    seeds: Vec<Count>,
-    next: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Count {
-    failures: u64,
-    attempts: u64,
-}
-
-#[derive(Serialize)]
-struct WarningRow {
-    slug: &'static str,
-    message: String,
-}
-
-fn for_programs(found: &Triage) -> String {
-    let warnings = found.warnings.iter();
-    json(&TriageRow {
-        schema: SCHEMA_VERSION,
-        reported: found.n_reported,
-        failed: found.tests.iter().map(row).collect(),
-        unknown: &found.unknown,
-        not_looked_into: found.not_looked_into.iter().map(TestId::as_str).collect(),
-        warnings: warnings
-            .map(|warning| WarningRow { slug: warning.slug(), message: warning.message() })
-            .collect(),
-    })
-}
-
-fn row(triaged: &Triaged) -> TriagedRow<'_> {
-    let count = |tally: Tally| Count { failures: tally.failures, attempts: tally.attempts };
-    let seen = &triaged.seen;
-    TriagedRow {
-        id: triaged.test.as_str(),
-        message: &triaged.message,
-        verdict: triaged.verdict.slug(),
-        flaky: match triaged.verdict {
-            Verdict::AlwaysFailing => Some(false),
-            Verdict::InsufficientEvidence => None,
-            _ => Some(true),
-        },
-        sure: triaged.sure,
-        tests_before: triaged.n_before,
-        alone: count(seen.alone),
-        again: count(seen.again),
-        same_prefix: count(seen.same_prefix),
-        seeds: seen.seeds.iter().map(|tally| count(*tally)).collect(),
-        next: next(triaged),
     }
 }

@@ -153,7 +153,9 @@ fn what_shaking_a_test_has_shown_is_kept_and_told_with_other_answers() {
     let list = project.history(&["--json"]).json();
     let campaign = list["campaigns"][0]["campaign"].as_str().unwrap().to_owned();
     assert_eq!(list["campaigns"][0]["factors"], serde_json::json!(["time-zone"]), "{list}");
-    let again = project.history(&["--campaign", &campaign, "--json"]).json();
+    let mut again = project.history(&["--campaign", &campaign, "--json"]).json();
+    assert_eq!(again["command"].take(), "history");
+    again["command"] = "shake".into();
     assert_eq!(again, shaken);
     let past = project.history(&[test]).stdout();
     assert!(past.contains("time-zone makes it fail"), "{past}");

@@ -10,6 +10,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::document::document;
+
 /// A victim and its polluter, to be found whatever the other tests do.
 pub(crate) const VICTIM: &str = "test_well.py::test_victim";
 pub(crate) const POLLUTER: &str = "test_well.py::test_polluter";
@@ -181,8 +183,7 @@ impl Ran {
 
     /// What was printed for programs.
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout())
-            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout(), self.stderr()))
+        document(&self.0)
     }
 
     /// The finding about a test, if there is one.

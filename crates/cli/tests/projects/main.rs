@@ -9,6 +9,9 @@
 mod answers;
 mod causes;
 mod common;
+#[path = "../document/mod.rs"]
+mod document;
+mod documents;
 mod fix;
 mod fixtures;
 mod hard;

@@ -58,7 +58,7 @@ fn written(project: &Project) -> tempfile::TempDir {
 }
 
 fn exposed(ran: &Ran) -> Vec<(String, Vec<String>)> {
-    let report: Value = serde_json::from_str(&ran.stdout()).unwrap();
+    let report = ran.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let results = report["results"].as_array().unwrap().iter();
     results

@@ -1,27 +1,24 @@
-//! For programs: a contract with a version. Keys are only ever added under one version;
-//! `schemas/dirt.json` spells them out and a test holds the two together.
+//! For programs; the contract is `schemas/lint.json`.
 
 use serde::Serialize;
 use unflake_model::TestId;
 
 use crate::dirt::Shown;
-use crate::json::{Runner, WarningRow, safe_json, seconds};
+use crate::document::{Command, Document, WarningRow};
+use crate::json::{Runner, seconds};
+use crate::schema;
 use unflake_known::inspection::{Inspection, Leaver, Left, Standing};
-
-/// The version of the contract.
-pub const SCHEMA_VERSION: u32 = 1;
 
 /// The report, indented, with a line break at its end.
 pub fn render(inspection: &Inspection, shown: Shown) -> String {
-    safe_json(&Report::of(inspection, shown))
+    Document::new(&schema::LINT, Command::Lint, Report::of(inspection, shown)).text()
 }
 
 #[derive(Serialize)]
 struct Report<'a> {
-    schema: u32,
     ended: &'static str,
     runner: Runner<'a>,
-    command: &'a str,
+    command_line: &'a str,
     tests: usize,
     not_run: usize,
     failed: usize,
@@ -74,10 +71,9 @@ impl<'a> Report<'a> {
         let rows = inspection.tests.iter().map(|leaver| Row::of(leaver, shown));
         let origin = &inspection.origin;
         Self {
-            schema: SCHEMA_VERSION,
             ended: inspection.ended.slug(),
             runner: Runner { name: &origin.runner, version: &origin.runner_version },
-            command: &origin.command,
+            command_line: &origin.command,
             tests: inspection.n_tests,
             not_run: inspection.n_not_run,
             failed: inspection.n_failed,
@@ -94,7 +90,7 @@ impl<'a> Report<'a> {
                 allowed: inspection.n_allowed(),
             },
             unused: &inspection.unused,
-            warnings: inspection.warnings.iter().map(WarningRow::of).collect(),
+            warnings: WarningRow::all(&inspection.warnings),
         }
     }
 }

@@ -1,24 +1,22 @@
-//! For programs: a contract with a version. Keys are only ever added under one version.
+//! For programs; the contract is `schemas/shake.json`.
 
 use serde::Serialize;
 use unflake_model::{Confidence, Tally};
 use unflake_stats::rate::{interval, upper_bound};
 
-use crate::json::{Runner, WarningRow, safe_json, seconds};
+use crate::document::{Command, Document, WarningRow};
+use crate::json::{Runner, seconds};
+use crate::schema;
 use unflake_known::shaking::{Shaking, Shook};
 
-/// The version of the contract.
-pub const SCHEMA_VERSION: u32 = 1;
-
 /// The report, indented, with a line break at its end.
-pub fn render(shaking: &Shaking) -> String {
+pub fn render(shaking: &Shaking, command: Command) -> String {
     let confidence = shaking.confidence;
     let report = Report {
-        schema: SCHEMA_VERSION,
         test: shaking.test.as_str(),
         ended: shaking.ended.slug(),
         runner: Runner { name: &shaking.origin.runner, version: &shaking.origin.runner_version },
-        command: &shaking.origin.command,
+        command_line: &shaking.origin.command,
         seed: shaking.origin.seed,
         confidence: confidence.get(),
         runs: shaking.spent.runs,
@@ -40,18 +38,17 @@ pub fn render(shaking: &Shaking) -> String {
             .iter()
             .map(|(factor, why)| RefusedRow { factor: factor.slug(), why })
             .collect(),
-        warnings: shaking.warnings.iter().map(WarningRow::of).collect(),
+        warnings: WarningRow::all(&shaking.warnings),
     };
-    safe_json(&report)
+    Document::new(&schema::SHAKE, command, report).text()
 }
 
 #[derive(Serialize)]
 struct Report<'a> {
-    schema: u32,
     test: &'a str,
     ended: &'static str,
     runner: Runner<'a>,
-    command: &'a str,
+    command_line: &'a str,
     seed: u64,
     confidence: f64,
     runs: u64,

@@ -1,19 +1,18 @@
 //! `unflake orders`: which orders to run, which pairs they cover, and what they cost.
 
-mod print;
 mod source;
-mod summary;
 
 use std::io::{self, BufWriter, Write as _};
 use std::time::Duration;
 
-use unflake_model::{Budget, Confidence, Suite};
+use unflake_model::{Budget, Confidence, Suite, TestIndex};
 use unflake_orders::cost::CostModel;
+use unflake_report::orders::{OrdersOrigin, Plan, ids, json, text};
 
 use crate::args::{Format, OrdersArgs};
 use crate::exit::{Failure, note};
 use crate::suite_file;
-use source::{Origin, Source};
+use source::Source;
 
 /// How many orders of an endless strategy are printed unless told: the rounds of iDFlakies.
 const COUNT_USUAL: u64 = 20;
@@ -21,32 +20,25 @@ const COUNT_USUAL: u64 = 20;
 /// More tests than any suite has; beyond this a typing error is likelier.
 const TESTS_MAX: usize = 1_000_000;
 
-/// What was asked for, checked.
-struct Settings {
-    suite: Suite,
-    origin: Origin,
-    count: u64,
-    cost_model: CostModel,
-}
-
 /// Prints the orders.
 pub(crate) fn run(args: &OrdersArgs) -> Result<(), Failure> {
-    let settings = settings(args)?;
-    let orders = Source::new(&settings.suite, &settings.origin)?;
+    let plan = plan(args)?;
+    let mut orders = Source::new(&plan.suite, &plan.origin)?;
+    let mut next = |order: &mut Vec<TestIndex>| orders.next_into(order);
     if let Some(warning) = args.strategy.warning() {
         note(&format!("warning: {warning}\n"));
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match args.format {
-        Format::Ids => print::ids(&mut out, &settings, orders)?,
-        Format::Text => print::text(&mut out, &settings, orders)?,
-        Format::Json => print::json(&mut out, &settings, orders)?,
+        Format::Ids => ids(&mut out, &plan, &mut next)?,
+        Format::Text => text(&mut out, &plan, &mut next)?,
+        Format::Json => json(&mut out, &plan, &mut next)?,
     }
     out.flush()?;
     Ok(())
 }
 
-fn settings(args: &OrdersArgs) -> Result<Settings, Failure> {
+fn plan(args: &OrdersArgs) -> Result<Plan, Failure> {
     let count = match args.count {
         Some(count) => {
             let budget = Budget::unlimited(Confidence::USUAL).with_runs(count);
@@ -57,14 +49,14 @@ fn settings(args: &OrdersArgs) -> Result<Settings, Failure> {
         None => u64::MAX,
     };
     let origin = match &args.orders {
-        Some(path) => Origin::File(path.clone()),
-        None => Origin::Strategy { strategy: args.strategy, seed: args.seed },
+        Some(path) => OrdersOrigin::File(path.clone()),
+        None => OrdersOrigin::Strategy { strategy: args.strategy, seed: args.seed },
     };
     let start = Duration::try_from_secs_f64(args.start_seconds).map_err(|_| {
         let message = format!("--start-seconds: `{}` is no time span", args.start_seconds);
         Failure::input(message, "give seconds, 0 or more")
     })?;
-    Ok(Settings { suite: suite(args)?, origin, count, cost_model: CostModel { start } })
+    Ok(Plan { suite: suite(args)?, origin, count, cost_model: CostModel { start } })
 }
 
 fn suite(args: &OrdersArgs) -> Result<Suite, Failure> {

@@ -1,25 +1,11 @@
 //! Where orders come from: a strategy, or a file.
 
-use std::path::PathBuf;
-
 use unflake_model::{Order, Suite, TestIndex};
-use unflake_orders::{Orders, Strategy};
+use unflake_orders::Orders;
+use unflake_report::orders::OrdersOrigin;
 
 use crate::exit::Failure;
 use crate::orders_file;
-
-/// Where to take orders from.
-pub(super) enum Origin {
-    /// A strategy makes them.
-    Strategy {
-        /// Which.
-        strategy: Strategy,
-        /// Decides everything random in it.
-        seed: u64,
-    },
-    /// Somebody wrote them down.
-    File(PathBuf),
-}
 
 /// The orders, one at a time.
 pub(super) enum Source<'s> {
@@ -31,12 +17,12 @@ pub(super) enum Source<'s> {
 
 impl<'s> Source<'s> {
     /// Starts with the first order.
-    pub(super) fn new(suite: &'s Suite, origin: &Origin) -> Result<Self, Failure> {
+    pub(super) fn new(suite: &'s Suite, origin: &OrdersOrigin) -> Result<Self, Failure> {
         match origin {
-            Origin::Strategy { strategy, seed } => Orders::new(suite, *strategy, *seed)
+            OrdersOrigin::Strategy { strategy, seed } => Orders::new(suite, *strategy, *seed)
                 .map(|orders| Self::Strategy(Box::new(orders)))
                 .map_err(|e| Failure::input(e.to_string(), e.hint())),
-            Origin::File(path) => orders_file::read(suite, path)
+            OrdersOrigin::File(path) => orders_file::read(suite, path)
                 .map(|orders| Self::File(orders.into_iter()))
                 .map_err(|e| {
                     let hint = "one order a line: numbers of tests, from 0 in their original \

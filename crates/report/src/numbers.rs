@@ -1,14 +1,8 @@
-//! Output for programs, and fast output of many orders.
+//! Fast output of many orders.
 
 use std::io::{self, Write};
 
-use serde::Serialize;
 use unflake_model::TestIndex;
-
-/// What programs are told: indented JSON, with a line break at its end.
-pub(crate) fn json(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("strings and finite numbers only") + "\n"
-}
 
 /// Writes numbers below n without formatting each anew: a complete Tuscan square of 10,000 tests
 /// is 10^8 of them.

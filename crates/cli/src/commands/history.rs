@@ -1,14 +1,13 @@
 //! `unflake history`.
 
-mod json;
-mod text;
-
 use std::io::{self, Write as _};
 
-use unflake_campaign::history::{History, HistoryError, question};
+use unflake_campaign::history::{History, HistoryError};
+use unflake_known::PastCampaign;
 use unflake_model::TestId;
+use unflake_report::document::Command;
+use unflake_report::history::{json, text};
 use unflake_report::{Layout, plural, shake};
-use unflake_store::CampaignSummary;
 
 use crate::commands::study::{self, Shape};
 use crate::exit::Failure;
@@ -34,30 +33,12 @@ pub(crate) fn run(args: &HistoryArgs, screen: Screen) -> Result<(), Failure> {
         past(&history, test, args, layout)?
     } else {
         let campaigns = history.campaigns(args.limit).map_err(|error| failure(&error))?;
-        return list(&with_factors(&history, campaigns)?, format, layout);
+        return list(&campaigns, format, layout);
     };
     print(&text)
 }
 
-/// A campaign, and what it found to change how a test ends.
-type Listed = (CampaignSummary, Vec<String>);
-
-/// Campaigns, those that shook a test with what they found.
-fn with_factors(
-    history: &History,
-    campaigns: Vec<CampaignSummary>,
-) -> Result<Vec<Listed>, Failure> {
-    let factors = |campaign: CampaignSummary| {
-        let is_shake = question(&campaign).starts_with("shake ");
-        let shaking = is_shake.then(|| history.shaking(&campaign.id.to_string())).transpose();
-        let shaking = shaking.map_err(|error| failure(&error))?.flatten();
-        let exhibits = shaking.map(|shaking| shaking.exhibits).unwrap_or_default();
-        Ok((campaign, exhibits.iter().map(|shook| shook.factors.to_string()).collect()))
-    };
-    campaigns.into_iter().map(factors).collect()
-}
-
-fn list(campaigns: &[Listed], format: HistoryFormat, layout: Layout) -> Result<(), Failure> {
+fn list(campaigns: &[PastCampaign], format: HistoryFormat, layout: Layout) -> Result<(), Failure> {
     print(&match format {
         HistoryFormat::Json => json::campaigns(campaigns),
         _ => text::campaigns(campaigns, layout),
@@ -82,8 +63,8 @@ fn past(
     })?;
     let past = history.past(&id, args.limit).map_err(|error| failure(&error))?;
     Ok(match args.format() {
-        HistoryFormat::Json => json::past(&id, &past),
-        _ => text::past(&id, &past, layout),
+        HistoryFormat::Json => json::past(&past),
+        _ => text::past(&past, layout),
     })
 }
 
@@ -95,7 +76,7 @@ fn show(
 ) -> Result<(), Failure> {
     if let Some(shaking) = history.shaking(campaign).map_err(|error| failure(&error))? {
         return print(&match format {
-            HistoryFormat::Json => shake::json::render(&shaking),
+            HistoryFormat::Json => shake::json::render(&shaking, Command::History),
             _ => shake::text::render(&shaking, layout),
         });
     }
@@ -106,8 +87,7 @@ fn show(
         HistoryFormat::Json => StudyFormat::Json,
         HistoryFormat::Markdown => StudyFormat::Markdown,
     };
-    let shape = Shape::of(&study);
-    study::show(&Parts::one(study), format, shape, layout)
+    study::show(&Parts::one(study), format, Shape::Past, layout)
 }
 
 fn prune(history: &mut History, args: &HistoryArgs) -> Result<String, Failure> {

@@ -1,32 +1,34 @@
 //! The history for people.
 
-use unflake_campaign::history::{Past, question};
-use unflake_model::{Confidence, Tally, TestId};
-use unflake_report::{Detail, Ink, Layout, Page, factor_in_words, failed, plural, visible};
-use unflake_store::{CampaignSummary, TestRecord};
+use unflake_known::{Past, PastCampaign, PastRecord};
+use unflake_model::{Confidence, Tally};
 
+use super::ended;
+use crate::page::{Detail, Ink, Layout, Page};
+use crate::visible::visible;
 use crate::when::date_and_time;
+use crate::words::{factor_in_words, failed, plural};
 
 /// Runs named for each way to fail.
 const RUNS_SHOWN_MAX: usize = 5;
 
 /// Campaigns, newest first.
-pub(super) fn campaigns(campaigns: &[(CampaignSummary, Vec<String>)], layout: Layout) -> String {
+pub fn campaigns(campaigns: &[PastCampaign], layout: Layout) -> String {
     if campaigns.is_empty() {
         return "No campaign is on record.\n".to_owned();
     }
     let mut page = Page::new(layout);
-    for (campaign, factors) in campaigns {
-        let began = date_and_time(campaign.started_unix_ms);
-        let head = format!("{}  {began} UTC  ", campaign.short_id);
-        page.line_with_id((Ink::Heading, &head), (Ink::Plain, &visible(&question(campaign))));
+    for campaign in campaigns {
+        let began = date_and_time(campaign.began_unix_ms);
+        let head = format!("{}  {began} UTC  ", campaign.name);
+        page.line_with_id((Ink::Heading, &head), (Ink::Plain, &visible(&campaign.question)));
         let runs = plural(campaign.n_runs, "run", "runs");
         page.row("made", &format!("{runs}; {}", in_words(ended(campaign))));
         for (number, (verdict, n)) in campaign.verdicts.iter().enumerate() {
             let found = format!("{}: {}", plural(*n, "test", "tests"), verdict.told());
             page.row_in(if number == 0 { "found" } else { "" }, Ink::Verdict(*verdict), &found);
         }
-        for factor in factors {
+        for factor in &campaign.factors {
             page.row("found", &format!("depends on {factor}"));
         }
     }
@@ -40,12 +42,7 @@ pub(super) fn campaigns(campaigns: &[(CampaignSummary, Vec<String>)], layout: La
     page.finish()
 }
 
-/// How a campaign ended, in a word.
-pub(super) fn ended(campaign: &CampaignSummary) -> &str {
-    campaign.ended.as_deref().unwrap_or("unfinished")
-}
-
-/// The same as a person would say it.
+/// How a campaign ended, as a person would say it.
 fn in_words(ended: &str) -> &str {
     match ended {
         "confident" => "came to its end",
@@ -57,12 +54,12 @@ fn in_words(ended: &str) -> &str {
 }
 
 /// One test over time, newest first.
-pub(super) fn past(test: &TestId, past: &Past, layout: Layout) -> String {
+pub fn past(past: &Past, layout: Layout) -> String {
     let mut page = Page::new(layout);
-    page.line(&[(Ink::Heading, &visible(test.as_str()))]);
-    for (name, record) in &past.records {
+    page.line(&[(Ink::Heading, &visible(past.test.as_str()))]);
+    for record in &past.records {
         page.blank();
-        show(&mut page, name, record);
+        show(&mut page, record);
     }
     for (what, runs) in by_message(past) {
         let shown: Vec<&str> = runs.iter().take(RUNS_SHOWN_MAX).map(String::as_str).collect();
@@ -92,22 +89,22 @@ pub(super) fn past(test: &TestId, past: &Past, layout: Layout) -> String {
 /// Failures that said the same, with the runs in which they did; the newest first.
 fn by_message(past: &Past) -> Vec<(String, Vec<String>)> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    for (run, failure) in &past.failures {
-        let message = visible(failure.message.lines().next().unwrap_or_default());
-        let what = format!("{}: {message}", failure.outcome.as_str());
+    for past in &past.failures {
+        let message = visible(past.failure.message.lines().next().unwrap_or_default());
+        let what = format!("{}: {message}", past.outcome.as_str());
         match all.iter_mut().find(|(known, _)| *known == what) {
-            Some((_, runs)) => runs.push(run.to_string()),
-            None => all.push((what, vec![run.to_string()])),
+            Some((_, runs)) => runs.push(past.run.to_string()),
+            None => all.push((what, vec![past.run.to_string()])),
         }
     }
     all
 }
 
-fn show(page: &mut Page, name: &str, record: &TestRecord) {
-    let began = date_and_time(record.started_unix_ms);
+fn show(page: &mut Page, record: &PastRecord) {
+    let began = date_and_time(record.began_unix_ms);
     let commit: String = record.commit.as_deref().unwrap_or_default().chars().take(10).collect();
     let commit = if commit.is_empty() { commit } else { format!("  commit {commit}") };
-    page.line(&[(Ink::Heading, name), (Ink::Plain, &format!("  {began} UTC{commit}"))]);
+    page.line(&[(Ink::Heading, &record.campaign), (Ink::Plain, &format!("  {began} UTC{commit}"))]);
     if let Some(verdict) = record.verdict {
         page.row_in("kind", Ink::Verdict(verdict), &verdict.told());
     }

@@ -1,0 +1,110 @@
+//! What orders add up to: how many, which pairs, what cost.
+
+use std::time::Duration;
+
+use unflake_model::{Suite, TestIndex};
+
+use crate::cost::{CostModel, LowerBounds};
+use crate::coverage::{Coverage, Share};
+
+/// Counts what orders add up to, one after the other, so that they need not be kept.
+#[derive(Debug)]
+pub struct Adder<'s> {
+    suite: &'s Suite,
+    cost_model: CostModel,
+    coverage: Option<Coverage<'s>>,
+    n_orders: u64,
+    n_attempts: u64,
+    cost: Duration,
+}
+
+impl<'s> Adder<'s> {
+    /// No orders yet.
+    pub fn new(suite: &'s Suite, cost_model: CostModel) -> Self {
+        Self {
+            suite,
+            cost_model,
+            coverage: Coverage::new(suite).ok(),
+            n_orders: 0,
+            n_attempts: 0,
+            cost: Duration::ZERO,
+        }
+    }
+
+    /// How many orders there were so far.
+    pub fn n_orders(&self) -> u64 {
+        self.n_orders
+    }
+
+    /// Takes one more order into account.
+    pub fn add(&mut self, order: &[TestIndex]) {
+        self.n_orders += 1;
+        self.n_attempts += order.len() as u64;
+        let cost = self.cost_model.of_order(self.suite, order);
+        self.cost = self.cost.saturating_add(cost);
+        if let Some(coverage) = &mut self.coverage {
+            coverage.add(order);
+        }
+    }
+
+    /// What the orders so far add up to.
+    pub fn summary(&self) -> Summary {
+        let Self { suite, cost_model, .. } = self;
+        let bounds = LowerBounds::of(suite);
+        Summary {
+            n_orders: self.n_orders,
+            n_attempts: self.n_attempts,
+            pairs: self.coverage.as_ref().map(PairSummary::new),
+            cost: self.cost,
+            cost_at_least: cost_model.lower_bound(suite, &bounds),
+            bounds,
+            two_test_orders_cost: cost_model.of_all_two_test_orders(suite),
+        }
+    }
+}
+
+/// What some orders add up to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// How many orders there are.
+    pub n_orders: u64,
+    /// How many tests they run, each time counted.
+    pub n_attempts: u64,
+    /// The pairs they cover; `None` for suites with too many pairs to keep track of.
+    pub pairs: Option<PairSummary>,
+    /// What they cost.
+    pub cost: Duration,
+    /// How many orders it takes at least to cover all pairs, and why.
+    pub bounds: LowerBounds,
+    /// What covering all pairs costs at least.
+    pub cost_at_least: Duration,
+    /// What it costs to run each pair in a process of its own.
+    pub two_test_orders_cost: Duration,
+}
+
+/// Which pairs orders cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairSummary {
+    /// Of two tests of one class.
+    pub intra: Share,
+    /// Of tests of two classes.
+    pub inter: Share,
+    /// Of both kinds.
+    pub all: Share,
+    /// How many were covered more than once.
+    pub n_repeated: u64,
+    /// How many orders tear a class apart.
+    pub n_torn: u64,
+}
+
+impl PairSummary {
+    fn new(coverage: &Coverage<'_>) -> Self {
+        Self {
+            intra: coverage.intra(),
+            inter: coverage.inter(),
+            all: coverage.all(),
+            n_repeated: coverage.n_repeated(),
+            n_torn: coverage.n_torn(),
+        }
+    }
+}
