@@ -16,6 +16,7 @@ mod record;
 mod sim;
 mod table;
 mod tidy;
+mod wildcards;
 
 /// Chores of the unflake project.
 #[derive(Parser)]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | files up to [`LINES_MAX`] lines, lines up to [`COLUMNS_MAX`] columns | one sitting |
 //! | no leftovers ([`LEFTOVERS`]) | a stub is never done |
+//! | no `match` on a verdict has an arm for all others ([`wildcards`]) | a new one is thought of |
 //! | crates depend downwards only ([`LAYERS`]) | analyses cannot come to do I/O by accident |
 //! | every crate stands in ARCHITECTURE.md | the map is true |
 //! | no cycle among the modules of a crate (`cycles`) | one can be read before the other |
@@ -15,7 +16,7 @@ mod frameworks;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::root;
+use crate::{root, wildcards};
 
 const LINES_MAX: usize = 900;
 const COLUMNS_MAX: usize = 100;
@@ -93,6 +94,10 @@ fn check_source(path: &Path, text: &str) -> Vec<String> {
         for word in LEFTOVERS.iter().filter(|word| line.contains(**word)) {
             faults.push(format!("{at}: `{word}` is left over"));
         }
+    }
+    for number in wildcards::lines(text) {
+        let fault = "an arm stands for all other verdicts; name them";
+        faults.push(format!("{}:{number}: {fault}", path.display()));
     }
     faults
 }

@@ -205,14 +205,24 @@ fn cannot(verdict: Verdict) -> Option<String> {
              that another test does"
                 .to_owned(),
         ),
-        _ => Some("only what depends on the order of tests can be mended so far".to_owned()),
+        Verdict::OdUnknownRole
+        | Verdict::Ndod
+        | Verdict::Ndoi
+        | Verdict::NodUndecided
+        | Verdict::Id
+        | Verdict::Env
+        | Verdict::Ud
+        | Verdict::AlwaysFailing => {
+            Some("only what depends on the order of tests can be mended so far".to_owned())
+        }
     }
 }
 
 fn groups(finding: &Finding) -> &[Group] {
-    match finding.verdict {
-        Verdict::OdBrittle => &finding.dependencies.state_setters,
-        _ => &finding.dependencies.polluters,
+    if finding.verdict == Verdict::OdBrittle {
+        &finding.dependencies.state_setters
+    } else {
+        &finding.dependencies.polluters
     }
 }
 
@@ -227,7 +237,7 @@ fn wrong(exhibit: &Exhibit, suite: &Suite, folder: &Path, collected: &Collected)
     let cleaners = || cleaners.iter().flat_map(|it| it.cleaners.iter().copied()).collect();
     let state = exhibit.state.iter().map(|state| WrongState {
         place: state.place.clone(),
-        kind: state.kind.clone(),
+        kind: state.kind.slug().to_owned(),
         before: state.before.clone(),
         after: state.after.clone(),
     });

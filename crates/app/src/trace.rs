@@ -56,7 +56,7 @@ pub fn labelled(
             project: project.to_owned(),
             test: id.as_str().to_owned(),
             seconds: test.duration.as_secs_f64(),
-            flaky: is_flaky(verdict, known.tally.attempts),
+            flaky: fails_at_random(verdict, known.tally.attempts),
             cause: None,
             functions,
             native,
@@ -66,11 +66,19 @@ pub fn labelled(
 }
 
 /// Whether a test fails at random, as far as is known.
-fn is_flaky(verdict: Option<Verdict>, n_attempts: u64) -> Option<bool> {
+fn fails_at_random(verdict: Option<Verdict>, n_attempts: u64) -> Option<bool> {
     match verdict {
         Some(Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Id) => Some(true),
         Some(Verdict::InsufficientEvidence | Verdict::Ud) => None,
-        Some(_) => Some(false),
+        Some(
+            Verdict::OdVictim
+            | Verdict::OdBrittle
+            | Verdict::OdUnknownRole
+            | Verdict::Env
+            | Verdict::Nio
+            | Verdict::AlwaysFailing
+            | Verdict::NotFlaky,
+        ) => Some(false),
         None => (n_attempts >= N_ATTEMPTS_SOUND).then_some(false),
     }
 }
@@ -81,10 +89,10 @@ mod tests {
 
     #[test]
     fn a_test_is_labelled_by_its_verdict_or_by_many_attempts_without_one() {
-        assert_eq!(is_flaky(Some(Verdict::Ndoi), 9), Some(true));
-        assert_eq!(is_flaky(Some(Verdict::OdVictim), 9), Some(false));
-        assert_eq!(is_flaky(Some(Verdict::Ud), 9), None);
-        assert_eq!(is_flaky(None, 9), Some(false));
-        assert_eq!(is_flaky(None, 1), None);
+        assert_eq!(fails_at_random(Some(Verdict::Ndoi), 9), Some(true));
+        assert_eq!(fails_at_random(Some(Verdict::OdVictim), 9), Some(false));
+        assert_eq!(fails_at_random(Some(Verdict::Ud), 9), None);
+        assert_eq!(fails_at_random(None, 9), Some(false));
+        assert_eq!(fails_at_random(None, 1), None);
     }
 }

@@ -115,7 +115,14 @@ fn sure(seen: &Seen, verdict: Verdict) -> Option<f64> {
             let n_seeds = i32::try_from(seen.seeds.len()).unwrap_or(i32::MAX);
             Some(1.0 - 0.5_f64.powi(n_seeds))
         }
-        _ => None,
+        Verdict::OdUnknownRole
+        | Verdict::Ndod
+        | Verdict::Ndoi
+        | Verdict::Env
+        | Verdict::Ud
+        | Verdict::AlwaysFailing
+        | Verdict::InsufficientEvidence
+        | Verdict::NotFlaky => None,
     }
 }
 

@@ -251,11 +251,7 @@ impl Watcher for Logbook<'_> {
     }
 
     fn found(&mut self, finding: &Finding) {
-        let is_flaky = !matches!(
-            finding.verdict,
-            Verdict::NotFlaky | Verdict::AlwaysFailing | Verdict::InsufficientEvidence
-        );
-        if is_flaky {
+        if finding.verdict.is_flaky() {
             self.tell(finding.test, News::Found(finding.verdict));
         }
     }

@@ -33,20 +33,21 @@ pub(crate) fn failure(message: String, text: String) -> Failure {
 }
 
 /// A change as it is reported.
-pub(crate) fn state(change: &Change) -> State {
-    let mut state = whole(change);
+pub(crate) fn state(change: &Change) -> Option<State> {
+    let mut state = whole(change)?;
     hide(&mut state);
-    state
+    Some(state)
 }
 
-/// A change, to be compared with others: to be hidden before it is reported.
-pub(crate) fn whole(change: &Change) -> State {
-    State {
+/// A change, to be compared with others: to be hidden before it is reported. `None` for a kind that
+/// is not in our list, which no agent tells.
+pub(crate) fn whole(change: &Change) -> Option<State> {
+    Some(State {
         place: change.place.clone(),
-        kind: change.kind.clone(),
+        kind: change.kind.parse().ok()?,
         before: change.before.clone(),
         after: change.after.clone(),
-    }
+    })
 }
 
 /// Hides what is secret in it.

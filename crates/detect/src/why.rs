@@ -97,7 +97,17 @@ pub async fn why(lab: Lab, test: TestIndex, plan: Plan, known: Known) -> Finding
     let found = match finding.verdict {
         Verdict::NotFlaky => clearing.find().await,
         Verdict::AlwaysFailing => clearing.find_passing_seed().await,
-        _ => return finding,
+        Verdict::OdVictim
+        | Verdict::OdBrittle
+        | Verdict::OdUnknownRole
+        | Verdict::Ndod
+        | Verdict::Ndoi
+        | Verdict::NodUndecided
+        | Verdict::Id
+        | Verdict::Env
+        | Verdict::Nio
+        | Verdict::Ud
+        | Verdict::InsufficientEvidence => return finding,
     };
     let tried = clearing.tried();
     match found {
@@ -187,7 +197,18 @@ impl Clearing {
         match found.verdict {
             Verdict::NotFlaky if found.is_complete => Ok(None),
             Verdict::NotFlaky => Err(OutOfBudget),
-            _ => Ok(Some(found)),
+            Verdict::OdVictim
+            | Verdict::OdBrittle
+            | Verdict::OdUnknownRole
+            | Verdict::Ndod
+            | Verdict::Ndoi
+            | Verdict::NodUndecided
+            | Verdict::Id
+            | Verdict::Env
+            | Verdict::Nio
+            | Verdict::Ud
+            | Verdict::AlwaysFailing
+            | Verdict::InsufficientEvidence => Ok(Some(found)),
         }
     }
 
@@ -417,7 +438,18 @@ impl Clearing {
         let verdict = match finding.verdict {
             Verdict::NotFlaky if self.flaked_in.is_some() => Verdict::Ud,
             Verdict::NotFlaky => Verdict::InsufficientEvidence,
-            other => other,
+            Verdict::OdVictim
+            | Verdict::OdBrittle
+            | Verdict::OdUnknownRole
+            | Verdict::Ndod
+            | Verdict::Ndoi
+            | Verdict::NodUndecided
+            | Verdict::Id
+            | Verdict::Env
+            | Verdict::Nio
+            | Verdict::Ud
+            | Verdict::AlwaysFailing
+            | Verdict::InsufficientEvidence => finding.verdict,
         };
         Finding { verdict, is_complete: false, ..self.extended(finding) }
     }

@@ -32,6 +32,7 @@ mod site;
 mod suite;
 mod tool;
 mod tracing;
+mod watched;
 
 pub use adapter::JUnit;
 pub use agent::AgentError;
@@ -44,3 +45,4 @@ pub use nondex::{NonDex, NonDexError};
 pub use plain::{Plain, PlainError};
 pub use project::{BuildTool, LeftOut, Project, ProjectError, Surroundings};
 pub use tracing::{Tracing, TracingError};
+pub use watched::STATE_KINDS;

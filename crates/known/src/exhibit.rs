@@ -1,6 +1,6 @@
 //! A finding with everything that was made of it: commands, confirmation, failure, state, choices.
 
-use unflake_model::{Finding, OutcomeKind, RunId, TestIndex};
+use unflake_model::{Finding, OutcomeKind, RunId, StateKind, TestIndex};
 
 use crate::KnownFactor;
 
@@ -115,8 +115,8 @@ pub struct Failure {
 pub struct State {
     /// The place, as the language spells it: `shop.config.SETTINGS['currency']`.
     pub place: String,
-    /// What sort of place it is: `global`, `file`, `environment` …
-    pub kind: String,
+    /// What sort of place it is.
+    pub kind: StateKind,
     /// What was there before the tests it depends on, if anything was.
     pub before: Option<String>,
     /// What they left there, if anything.

@@ -242,13 +242,15 @@ struct SavedState {
 
 impl SavedState {
     fn of(State { place, kind, before, after }: &State) -> Self {
-        let (place, kind) = (place.clone(), kind.clone());
+        let (place, kind) = (place.clone(), kind.slug().to_owned());
         Self { place, kind, before: before.clone(), after: after.clone() }
     }
 
-    fn restore(self) -> State {
+    /// `None` for a kind that only another version knows: without it the finding stands all the
+    /// same.
+    fn restore(self) -> Option<State> {
         let Self { place, kind, before, after } = self;
-        State { place, kind, before, after }
+        Some(State { place, kind: kind.parse().ok()?, before, after })
     }
 }
 
@@ -449,7 +451,7 @@ impl SavedExhibit {
             reproduce: self.reproduce,
             cold,
             failure: self.failure.map(|(message, text)| Failure { message, text }),
-            state: self.state.into_iter().map(SavedState::restore).collect(),
+            state: self.state.into_iter().filter_map(SavedState::restore).collect(),
             choices: self.choices.into_iter().map(SavedChoice::restore).collect(),
             factors: self.factors.into_iter().filter_map(SavedFactor::restore).collect(),
             // Orders are on record with their runs.

@@ -32,6 +32,7 @@ mod outcome;
 pub mod random;
 mod root_cause;
 pub mod secret;
+mod state_kind;
 mod suite;
 mod test;
 mod verdict;
@@ -46,6 +47,7 @@ pub use finding::{
 pub use order::{InvalidOrder, Order};
 pub use outcome::{Evidence, Outcome, OutcomeKind, Phase};
 pub use root_cause::{InvalidRootCause, RootCause, Symptom};
+pub use state_kind::{StateKind, UnknownStateKind};
 pub use suite::{ClassIndex, InvalidSuite, Suite, SuiteBuilder};
 pub use test::{InvalidTestId, TestId, TestIndex};
 pub use verdict::Verdict;

@@ -115,6 +115,24 @@ impl Verdict {
         }
     }
 
+    /// Whether it says that the test is flaky. A test that always fails is broken, and one of which
+    /// too little was seen may be anything.
+    pub fn is_flaky(self) -> bool {
+        match self {
+            Self::OdVictim
+            | Self::OdBrittle
+            | Self::OdUnknownRole
+            | Self::Ndod
+            | Self::Ndoi
+            | Self::NodUndecided
+            | Self::Id
+            | Self::Env
+            | Self::Nio
+            | Self::Ud => true,
+            Self::NotFlaky | Self::AlwaysFailing | Self::InsufficientEvidence => false,
+        }
+    }
+
     /// Whether the outcome is a function of the order alone.
     pub fn is_order_dependent(self) -> bool {
         matches!(self, Self::OdVictim | Self::OdBrittle | Self::OdUnknownRole)

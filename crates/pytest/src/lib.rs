@@ -25,9 +25,11 @@ mod shell;
 mod shelter;
 mod symptom;
 mod unittest;
+mod watched;
 
 pub use adapter::Pytest;
 pub use interpreter::{Interpreter, InterpreterSource, NoInterpreter, Surroundings};
 pub use plain::{Invocation, Plain, PlainError};
 pub use project::{Project, Runner};
 pub use shelter::Shelters;
+pub use watched::STATE_KINDS;

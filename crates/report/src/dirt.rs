@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unflake_known::State;
 use unflake_known::inspection::{Harmless, Inspection, Leaver, Left, Standing};
+use unflake_model::StateKind;
 
 /// How much to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +48,9 @@ pub(crate) fn meaning(why: Harmless) -> &'static str {
 /// Things that many tests change, so that to repeat them for each test says nothing.
 pub(crate) fn crowds(inspection: &Inspection) -> Vec<Crowd<'_>> {
     let mut crowds: Vec<Crowd<'_>> = Vec::new();
-    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut places: BTreeMap<(StateKind, &str), usize> = BTreeMap::new();
     for (leaver, left) in inspection.places().filter(|(_, left)| left.standing.is_dirt()) {
-        let key = (left.state.kind.as_str(), thing(&left.state));
+        let key = (left.state.kind, thing(&left.state));
         let place = *places.entry(key).or_insert(crowds.len());
         if place == crowds.len() {
             crowds.push(Crowd { thing: key.1, first: left, tests: BTreeSet::new(), leaver });
@@ -81,8 +82,8 @@ impl Crowd<'_> {
 /// The container of which a place is part, where containers have names: `shop.LOG` of
 /// `shop.LOG[17]`, which is another one each time.
 fn thing(state: &State) -> &str {
-    let has_names =
-        matches!(state.kind.as_str(), "global" | "class-attribute" | "default-argument");
+    let named = [StateKind::Global, StateKind::ClassAttribute, StateKind::DefaultArgument];
+    let has_names = named.contains(&state.kind);
     match state.place.find('[').filter(|_| has_names) {
         Some(end) => &state.place[..end],
         None => &state.place,

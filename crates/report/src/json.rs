@@ -206,14 +206,15 @@ impl<'a> ChoiceRow<'a> {
 #[derive(Serialize)]
 struct StateRow<'a> {
     r#where: &'a str,
-    kind: &'a str,
+    kind: &'static str,
     before: Option<&'a str>,
     after: Option<&'a str>,
 }
 
 impl<'a> StateRow<'a> {
     fn of(State { place, kind, before, after }: &'a State) -> Self {
-        Self { r#where: place, kind, before: before.as_deref(), after: after.as_deref() }
+        let (before, after) = (before.as_deref(), after.as_deref());
+        Self { r#where: place, kind: kind.slug(), before, after }
     }
 }
 

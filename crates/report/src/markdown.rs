@@ -147,7 +147,9 @@ fn detail(view: &View<'_>, exhibit: &Exhibit) -> String {
     parts.push(format!("- {}\n- {rate}\n", finding.verdict.meaning()));
     parts.extend(roles(view, exhibit));
     let state = exhibit.state.iter().take(NAMED_MAX);
-    parts.extend(state.map(|it| format!("- state: {} ({})\n", code(&it.place), code(&it.kind))));
+    parts.extend(
+        state.map(|it| format!("- state: {} ({})\n", code(&it.place), code(it.kind.slug()))),
+    );
     let choices = exhibit.choices.iter();
     parts.extend(
         choices.map(|it| format!("- choice: {} asks {}\n", code(&it.place), code(&it.api))),

@@ -77,14 +77,25 @@ impl Ink {
             Self::Plain => Style::new(),
             Self::Heading => Style::new().bold(),
             Self::Faint => Style::new().dimmed(),
-            Self::Verdict(verdict) if verdict.is_order_dependent() => Style::new().red().bold(),
-            Self::Verdict(Verdict::NotFlaky) => Style::new().green().bold(),
-            Self::Verdict(verdict) if verdict.is_non_deterministic() => {
-                Style::new().magenta().bold()
-            }
-            Self::Verdict(_) | Self::Warning => Style::new().yellow().bold(),
+            Self::Verdict(verdict) => style_of(verdict),
+            Self::Warning => Style::new().yellow().bold(),
             Self::Command => Style::new().cyan(),
         }
+    }
+}
+
+fn style_of(verdict: Verdict) -> Style {
+    let style = Style::new().bold();
+    match verdict {
+        Verdict::OdVictim | Verdict::OdBrittle | Verdict::OdUnknownRole => style.red(),
+        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided => style.magenta(),
+        Verdict::NotFlaky => style.green(),
+        Verdict::Id
+        | Verdict::Env
+        | Verdict::Nio
+        | Verdict::Ud
+        | Verdict::AlwaysFailing
+        | Verdict::InsufficientEvidence => style.yellow(),
     }
 }
 

@@ -24,16 +24,12 @@ pub(crate) struct Family<'a> {
 impl Family<'_> {
     /// How many of its members are flaky: more than always failing, or undecided.
     pub(crate) fn n_flaky(&self) -> usize {
-        self.members.iter().filter(|exhibit| is_flaky(exhibit.finding.verdict)).count()
+        self.members.iter().filter(|exhibit| exhibit.finding.verdict.is_flaky()).count()
     }
 
     pub(crate) fn is_flaky(&self) -> bool {
         0 < self.n_flaky()
     }
-}
-
-fn is_flaky(verdict: Verdict) -> bool {
-    !matches!(verdict, Verdict::NotFlaky | Verdict::AlwaysFailing | Verdict::InsufficientEvidence)
 }
 
 /// All findings, cause by cause.

@@ -104,7 +104,7 @@ pub(crate) fn state(page: &mut Page, exhibit: &Exhibit, caps: Caps) {
 
 /// "`shop.config.SETTINGS['currency']` (global): 'EUR' became 'USD'".
 pub(crate) fn state_in_words(state: &State) -> String {
-    let place = format!("{} ({})", visible(&state.place), visible(&state.kind));
+    let place = format!("{} ({})", visible(&state.place), state.kind);
     match (&state.before, &state.after) {
         (None, None) => place,
         (Some(before), Some(after)) if before == after => {

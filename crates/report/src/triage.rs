@@ -68,7 +68,17 @@ fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
     let never_seen = match triaged.verdict {
         Verdict::Ud => Some("fails"),
         Verdict::AlwaysFailing => Some("passes"),
-        _ => None,
+        Verdict::OdVictim
+        | Verdict::OdBrittle
+        | Verdict::OdUnknownRole
+        | Verdict::Ndod
+        | Verdict::Ndoi
+        | Verdict::NodUndecided
+        | Verdict::Id
+        | Verdict::Env
+        | Verdict::Nio
+        | Verdict::InsufficientEvidence
+        | Verdict::NotFlaky => None,
     };
     if let Some(outcome) = never_seen {
         let rate = percent(seen.rate_detectable(Confidence::USUAL), 2);
@@ -84,7 +94,15 @@ fn next(triaged: &Triaged) -> Option<String> {
     match triaged.verdict {
         Verdict::AlwaysFailing | Verdict::InsufficientEvidence => None,
         Verdict::Ud | Verdict::NodUndecided => Some("unflake study".to_owned()),
-        _ => Some(format!("unflake why {test}")),
+        Verdict::OdVictim
+        | Verdict::OdBrittle
+        | Verdict::OdUnknownRole
+        | Verdict::Ndod
+        | Verdict::Ndoi
+        | Verdict::Id
+        | Verdict::Env
+        | Verdict::Nio
+        | Verdict::NotFlaky => Some(format!("unflake why {test}")),
     }
 }
 
@@ -137,11 +155,8 @@ fn row(triaged: &Triaged) -> TriagedRow<'_> {
         id: triaged.test.as_str(),
         message: &triaged.message,
         verdict: triaged.verdict.slug(),
-        flaky: match triaged.verdict {
-            Verdict::AlwaysFailing => Some(false),
-            Verdict::InsufficientEvidence => None,
-            _ => Some(true),
-        },
+        flaky: (triaged.verdict != Verdict::InsufficientEvidence)
+            .then(|| triaged.verdict.is_flaky()),
         sure: triaged.sure,
         tests_before: triaged.n_before,
         alone: count(seen.alone),

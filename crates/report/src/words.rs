@@ -69,11 +69,8 @@ pub fn percent(share: f64, n_digits: u32) -> String {
 
 /// How often a test failed, of what.
 pub(crate) fn rate(finding: &Finding, confidence: Confidence) -> String {
-    let is_seeded = match (finding.verdict, finding.fails_under) {
-        (Verdict::Id, None | Some(Environment::Hashed { .. })) => finding.tally.failures != 0,
-        _ => false,
-    };
-    if is_seeded {
+    let is_by_hash = matches!(finding.fails_under, None | Some(Environment::Hashed { .. }));
+    if finding.verdict == Verdict::Id && is_by_hash && finding.tally.failures != 0 {
         let sure = percent(confidence.get(), 1);
         let (of, limits) = (of(finding.tally), limits(finding.tally, confidence));
         return format!("failed under {of} hash seeds ({sure} % interval {limits})");
@@ -163,9 +160,10 @@ pub fn factor_in_words(known: &KnownFactor) -> String {
 pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
     let contrast = exhibit.finding.contrast.map(|it| sides(&exhibit.finding.dependencies, it));
     // Open choices are not the plain runner's to make.
-    let who = match exhibit.finding.verdict {
-        Verdict::Id => "the printed command".to_owned(),
-        _ => format!("plain {}", visible(&view.origin.runner)),
+    let who = if exhibit.finding.verdict == Verdict::Id {
+        "the printed command".to_owned()
+    } else {
+        format!("plain {}", visible(&view.origin.runner))
     };
     let only = if exhibit.is_contradicted() { "only " } else { "" };
     let is_random = exhibit.finding.verdict.is_non_deterministic();
@@ -264,12 +262,10 @@ impl Census {
     pub(crate) fn of(view: &View<'_>) -> Self {
         let mut census = Self::default();
         for exhibit in view.exhibits {
-            match exhibit.finding.verdict {
-                Verdict::NotFlaky => (),
-                Verdict::AlwaysFailing => census.always_failing += 1,
-                Verdict::InsufficientEvidence => census.undecided += 1,
-                _ => census.flaky += 1,
-            }
+            let verdict = exhibit.finding.verdict;
+            census.flaky += u64::from(verdict.is_flaky());
+            census.always_failing += u64::from(verdict == Verdict::AlwaysFailing);
+            census.undecided += u64::from(verdict == Verdict::InsufficientEvidence);
         }
         census
     }

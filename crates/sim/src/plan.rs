@@ -130,7 +130,16 @@ fn add_noise(
     let mut noisy = truth.of(test).clone();
     noisy.verdict = match noisy.verdict {
         Verdict::OdVictim | Verdict::OdBrittle | Verdict::Ndod => Verdict::Ndod,
-        _ => Verdict::Ndoi,
+        Verdict::OdUnknownRole
+        | Verdict::Ndoi
+        | Verdict::NodUndecided
+        | Verdict::Id
+        | Verdict::Env
+        | Verdict::Nio
+        | Verdict::Ud
+        | Verdict::AlwaysFailing
+        | Verdict::InsufficientEvidence
+        | Verdict::NotFlaky => Verdict::Ndoi,
     };
     truth.insert(test, noisy);
     Ok(())

@@ -260,7 +260,19 @@ fn with_role(verdict: Verdict, alone: Tally) -> Verdict {
         Verdict::OdUnknownRole if alone.is_mixed() => Verdict::Ndod,
         Verdict::OdUnknownRole if 0 < alone.failures => Verdict::OdBrittle,
         Verdict::OdUnknownRole if 0 < alone.attempts => Verdict::OdVictim,
-        verdict => verdict,
+        Verdict::OdUnknownRole => Verdict::OdUnknownRole,
+        Verdict::OdVictim
+        | Verdict::OdBrittle
+        | Verdict::Ndod
+        | Verdict::Ndoi
+        | Verdict::NodUndecided
+        | Verdict::Id
+        | Verdict::Env
+        | Verdict::Nio
+        | Verdict::Ud
+        | Verdict::AlwaysFailing
+        | Verdict::InsufficientEvidence
+        | Verdict::NotFlaky => verdict,
     }
 }
 

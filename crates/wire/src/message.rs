@@ -338,7 +338,7 @@ pub struct Change {
     /// Where it is, in the notation of the language.
     #[serde(rename = "where")]
     pub place: String,
-    /// Of what kind it is.
+    /// Of what kind it is, by a name of `unflake_model::StateKind`.
     pub kind: String,
     /// What it was, unless it was not there.
     #[serde(default)]

@@ -19,14 +19,11 @@ use unflake_engine::Collected;
 use unflake_known::{Cold, Confirmation, Exhibit, State};
 use unflake_model::{
     CleanersOf, Dependencies, Environment, Evidence, Experiment, Finding, Group, Order,
-    OutcomeKind, Repetition, RunId, Suite, TestIndex, Verdict,
+    OutcomeKind, Repetition, RunId, StateKind, Suite, TestIndex, Verdict,
 };
 
 use crate::confirm;
 use crate::engine_world::EngineWorld;
-
-/// The kind of state under which a file is named.
-const KIND: &str = "import";
 
 /// So many sets of files are looked for, each of which is enough.
 const SETS_MAX: usize = 4;
@@ -194,5 +191,5 @@ impl<'a> Imports<'a> {
 }
 
 fn state(file: &str) -> State {
-    State { place: file.to_owned(), kind: KIND.to_owned(), before: None, after: None }
+    State { place: file.to_owned(), kind: StateKind::Import, before: None, after: None }
 }

@@ -55,7 +55,14 @@ pub fn reproductions(finding: &Finding) -> Vec<Reproduction> {
         Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::AlwaysFailing => {
             vec![after(&[], Evidence::Fail)]
         }
-        _ => Vec::new(),
+        Verdict::OdVictim
+        | Verdict::OdUnknownRole
+        | Verdict::Id
+        | Verdict::Env
+        | Verdict::Nio
+        | Verdict::Ud
+        | Verdict::InsufficientEvidence
+        | Verdict::NotFlaky => Vec::new(),
     }
 }
 

@@ -46,7 +46,17 @@ impl Dependency {
         let (group, is_brittle) = match finding.verdict {
             Verdict::OdVictim => (dependencies.polluters.first(), false),
             Verdict::OdBrittle => (dependencies.state_setters.first(), true),
-            _ => (None, false),
+            Verdict::OdUnknownRole
+            | Verdict::Ndod
+            | Verdict::Ndoi
+            | Verdict::NodUndecided
+            | Verdict::Id
+            | Verdict::Env
+            | Verdict::Nio
+            | Verdict::Ud
+            | Verdict::AlwaysFailing
+            | Verdict::InsufficientEvidence
+            | Verdict::NotFlaky => (None, false),
         };
         Some(Self { test: finding.test, group: group?.clone(), is_brittle })
     }
@@ -71,7 +81,7 @@ pub(crate) fn shared_state(hatch: &Hatch, dependency: Dependency) -> Result<Vec<
             return Ok(Vec::new());
         }
     }
-    Ok(guilty.into_iter().map(|place| state(&suspects[place])).collect())
+    Ok(guilty.into_iter().filter_map(|place| state(&suspects[place])).collect())
 }
 
 /// Runs of one group and the test behind it.

@@ -15,8 +15,9 @@
 use std::collections::BTreeMap;
 
 use unflake_engine::Change;
+use unflake_known::State;
 use unflake_known::inspection::{Harmless, Leaver, Left, Standing};
-use unflake_model::{Suite, TestId};
+use unflake_model::{StateKind, Suite, TestId};
 
 use crate::dirt::allow::AllowList;
 use crate::dirt::{Seen, Stretch};
@@ -43,7 +44,7 @@ pub(super) fn judge(stretches: &[Stretch], suite: &Suite, allow: &mut AllowList)
     for leaver in &mut leavers {
         let test = leaver.test.as_str();
         for left in &mut leaver.places {
-            let entry = allow.allows(test, &left.state.kind, &left.state.place);
+            let entry = allow.allows(test, left.state.kind.slug(), &left.state.place);
             if let (Some(entry), false) = (entry, matches!(left.standing, Standing::Harmless(_))) {
                 left.standing = Standing::Allowed { entry };
             }
@@ -59,7 +60,7 @@ type At = (usize, usize);
 /// The changes of each place in one process that were not put back yet.
 #[derive(Default)]
 struct Trails {
-    open: BTreeMap<(String, String), Vec<At>>,
+    open: BTreeMap<(StateKind, String), Vec<At>>,
     /// The first leaver of this process.
     first: usize,
 }
@@ -69,7 +70,8 @@ impl Trails {
         let number = leavers.len();
         let mut places = Vec::new();
         for change in &seen.changes {
-            let key = (change.kind.clone(), change.place.clone());
+            let Some(state) = whole(change) else { continue };
+            let key = (state.kind, state.place.clone());
             let trail = self.open.entry(key).or_default();
             let undone = match undone(trail, change, leavers) {
                 Some(from) => trail.split_off(from),
@@ -77,11 +79,11 @@ impl Trails {
             };
             let standing = if undone.is_empty() {
                 trail.push((number, places.len()));
-                at_first(change)
+                at_first(&state)
             } else {
                 put_back(&undone, &test, leavers)
             };
-            places.push(Left { state: whole(change), by: change.by.clone(), standing });
+            places.push(Left { state, by: change.by.clone(), standing });
         }
         let (outcome, n_more) = (seen.outcome, seen.n_more);
         leavers.push(Leaver { test, outcome, places, n_more });
@@ -110,13 +112,13 @@ fn found(leavers: &[Leaver], (leaver, place): At) -> &Left {
 }
 
 /// What to make of a change that takes nothing back.
-fn at_first(change: &Change) -> Standing {
+fn at_first(change: &State) -> Standing {
     let is_new = change.before.is_none();
     let is_empty = matches!(change.after.as_deref(), Some("[]" | "{}" | "set()"));
-    let harmless = match change.kind.as_str() {
-        "modules" if is_new => Some(Harmless::Loaded),
-        "cache" => Some(Harmless::Cached),
-        "random" => Some(Harmless::Drawn),
+    let harmless = match change.kind {
+        StateKind::Modules if is_new => Some(Harmless::Loaded),
+        StateKind::Cache => Some(Harmless::Cached),
+        StateKind::Random => Some(Harmless::Drawn),
         // As `defaultdict` makes them when they are merely asked for.
         _ if is_new && is_empty && change.place.ends_with(']') => Some(Harmless::Empty),
         _ => None,

@@ -76,9 +76,12 @@ fn next(verdict: Option<Verdict>, runner: &str) -> &'static str {
     let adapter = adapter_of(runner);
     let mends = adapter.is_some_and(|it| it.mends(runner));
     let shakes = adapter.is_some_and(|it| !it.abilities().factors.is_empty());
-    match verdict {
-        Some(Verdict::OdVictim | Verdict::OdBrittle) if mends => "fix",
-        Some(verdict) if verdict.is_non_deterministic() && shakes => "shake",
-        _ => "why",
+    let depends = |verdict| matches!(verdict, Verdict::OdVictim | Verdict::OdBrittle);
+    if mends && verdict.is_some_and(depends) {
+        "fix"
+    } else if shakes && verdict.is_some_and(Verdict::is_non_deterministic) {
+        "shake"
+    } else {
+        "why"
     }
 }

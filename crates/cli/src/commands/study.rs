@@ -287,12 +287,7 @@ fn text(view: &View<'_>, shape: Shape, layout: Layout) -> String {
 
 pub(crate) fn code(study: &Study) -> u8 {
     let verdicts = || study.exhibits.iter().map(|exhibit| exhibit.finding.verdict);
-    let is_flaky = |verdict: Verdict| {
-        verdict != Verdict::NotFlaky
-            && verdict != Verdict::AlwaysFailing
-            && verdict != Verdict::InsufficientEvidence
-    };
-    if verdicts().any(is_flaky) {
+    if verdicts().any(Verdict::is_flaky) {
         exit::FOUND
     } else if study.ended != unflake_known::Ended::Confident
         || verdicts().any(|verdict| verdict == Verdict::InsufficientEvidence)

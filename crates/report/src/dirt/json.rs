@@ -43,7 +43,7 @@ struct Row<'a> {
 #[derive(Serialize)]
 struct ChangeRow<'a> {
     r#where: &'a str,
-    kind: &'a str,
+    kind: &'static str,
     before: Option<&'a str>,
     after: Option<&'a str>,
     by: Option<&'a str>,
@@ -119,7 +119,7 @@ impl<'a> ChangeRow<'a> {
         }
         Self {
             r#where: &state.place,
-            kind: &state.kind,
+            kind: state.kind.slug(),
             before: state.before.as_deref(),
             after: state.after.as_deref(),
             by: by.as_deref(),

@@ -65,5 +65,9 @@ fn cells(left: &Left) -> String {
     };
     let state = &left.state;
     let (before, after) = (text(&state.before), text(&state.after));
-    format!("{} | {} | {before} | {after} | {remark} |", code(&state.place), code(&state.kind))
+    format!(
+        "{} | {} | {before} | {after} | {remark} |",
+        code(&state.place),
+        code(state.kind.slug())
+    )
 }

@@ -92,7 +92,7 @@ fn short(state: &State) -> String {
     let clip = |text: &Option<String>| text.as_ref().map(|text| shortened(text, VALUE_MAX));
     let (before, after) = (clip(&state.before), clip(&state.after));
     let is_same = before == after && state.before != state.after;
-    let (place, kind) = (state.place.clone(), state.kind.clone());
+    let (place, kind) = (state.place.clone(), state.kind);
     // What differs was cut off.
     let after = if is_same { Some("something else".to_owned()) } else { after };
     state_in_words(&State { place, kind, before, after })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unflake_known::inspection::{Harmless, Inspection, Leaver, Left, Standing, Unseen};
 use unflake_known::{Ended, Origin, State, Warning};
-use unflake_model::OutcomeKind;
+use unflake_model::{OutcomeKind, StateKind};
 use unflake_report::Layout;
 use unflake_report::dirt::{Shown, json, markdown, text};
 
@@ -14,7 +14,7 @@ const PLAIN: Layout = Layout::plain(80);
 
 fn left(place: &str, (before, after): (Option<&str>, Option<&str>), standing: Standing) -> Left {
     let text = |it: Option<&str>| it.map(str::to_owned);
-    let (place, kind) = (place.to_owned(), "global".to_owned());
+    let (place, kind) = (place.to_owned(), StateKind::Global);
     Left {
         state: State { place, kind, before: text(before), after: text(after) },
         by: None,

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
-use unflake_model::{OutcomeKind, Suite, Verdict};
+use unflake_known::Warning;
+use unflake_model::{OutcomeKind, StateKind, Suite, Verdict};
 use unflake_report::json::Listed;
 use unflake_report::orders::{OrdersOrigin, Plan};
 use unflake_report::schema::{self, ALL, Schema};
@@ -57,29 +58,55 @@ fn check_envelope(schema: &Schema, top: &Value) {
     }
 }
 
-#[test]
-fn schemas_list_every_verdict_and_every_outcome() {
-    let verdicts = json!(Verdict::ALL.map(Verdict::slug));
-    let outcomes = json!(OutcomeKind::ALL.map(OutcomeKind::as_str));
-    let mut n_listed = 0;
+/// All values that schemas list for something of this name.
+fn lists(name: &str) -> Vec<(&'static str, BTreeSet<String>)> {
+    let mut found = Vec::new();
     for schema in &ALL {
         let mut open = vec![parsed(schema)];
         while let Some(value) = open.pop() {
             for (key, rule) in value.as_object().into_iter().flatten() {
-                let listed =
-                    if key == "verdict" || key == "outcome" { &rule["enum"] } else { &Value::Null };
-                if let Some(listed) = listed.as_array() {
-                    let known = listed.iter().filter(|it| !it.is_null() && **it != "").cloned();
-                    let all = if key == "verdict" { &verdicts } else { &outcomes };
-                    assert_eq!(&Value::Array(known.collect()), all, "{}: {key}", schema.name);
-                    n_listed += 1;
+                if let Some(listed) = rule["enum"].as_array().filter(|_| key == name) {
+                    let texts = listed.iter().filter_map(Value::as_str).filter(|it| *it != "");
+                    found.push((schema.name, texts.map(str::to_owned).collect()));
                 }
                 open.push(rule.clone());
             }
             open.extend(value.as_array().into_iter().flatten().cloned());
         }
     }
-    assert!(12 <= n_listed, "{n_listed}");
+    found
+}
+
+#[test]
+fn schemas_list_every_verdict_outcome_warning_and_kind_of_state() {
+    let set = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+    let verdicts = set(Verdict::ALL.map(Verdict::slug).to_vec());
+    let outcomes = set(OutcomeKind::ALL.map(OutcomeKind::as_str).to_vec());
+    let states = set(StateKind::ALL.map(StateKind::slug).to_vec());
+    let warnings = set(every_verdict().warnings.iter().map(Warning::slug).collect());
+    for (name, all) in [("verdict", verdicts), ("outcome", outcomes)] {
+        let lists = lists(name);
+        assert!(4 <= lists.len(), "{name}: {lists:?}");
+        assert!(lists.iter().all(|(_, listed)| *listed == all), "{name}: {lists:?}");
+    }
+    let kinds = lists("kind");
+    let n_lists = |all: &BTreeSet<String>| kinds.iter().filter(|(_, it)| it == all).count();
+    assert_eq!((n_lists(&states), n_lists(&states) + n_lists(&warnings)), (2, kinds.len()));
+}
+
+#[test]
+fn what_a_schema_requires_it_also_describes() {
+    for schema in &ALL {
+        let mut open = vec![parsed(schema)];
+        while let Some(value) = open.pop() {
+            for key in value["required"].as_array().into_iter().flatten() {
+                let key = key.as_str().expect("keys are strings");
+                assert!(value["properties"].get(key).is_some(), "{}: {key}", schema.name);
+            }
+            open.extend(value.as_object().into_iter().flatten().map(|(_, it)| it.clone()));
+            open.extend(value.as_array().into_iter().flatten().cloned());
+        }
+    }
 }
 
 #[test]

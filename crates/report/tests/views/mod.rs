@@ -9,7 +9,7 @@ use unflake_known::{
 };
 use unflake_model::{
     Cause, CleanersOf, Confidence, Contrast, Dependencies, Finding, Group, OutcomeChange,
-    OutcomeKind, RunId, Spent, Suite, SuiteBuilder, Tally, TestIndex, Tried, Verdict,
+    OutcomeKind, RunId, Spent, StateKind, Suite, SuiteBuilder, Tally, TestIndex, Tried, Verdict,
 };
 
 /// What a view borrows from.
@@ -195,7 +195,14 @@ pub(crate) fn every_verdict() -> Case {
             Verdict::AlwaysFailing => (40, 40),
             Verdict::Id | Verdict::Nio | Verdict::NotFlaky => (0, 40),
             Verdict::InsufficientEvidence => (0, 0),
-            _ => (3, 40),
+            Verdict::OdVictim
+            | Verdict::OdBrittle
+            | Verdict::OdUnknownRole
+            | Verdict::Ndod
+            | Verdict::Ndoi
+            | Verdict::NodUndecided
+            | Verdict::Env
+            | Verdict::Ud => (3, 40),
         };
         case.add(verdict, 10 + place, tally);
     }
@@ -207,7 +214,7 @@ pub(crate) fn every_verdict() -> Case {
     case.depends(0, Dependencies { cleaners, ..polluted_by(&[&[2], &[3, 4]]) });
     let state = State {
         place: "shop.config.SETTINGS['currency']".to_owned(),
-        kind: "global".to_owned(),
+        kind: StateKind::Global,
         before: Some("'EUR'".to_owned()),
         after: Some("'USD'".to_owned()),
     };

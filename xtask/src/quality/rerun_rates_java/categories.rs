@@ -70,7 +70,20 @@ fn reason(compared: &Compared) -> String {
             "no order moves the rate by more than {influence} (exact p {exact}): NDOI has a rule"
         ),
         (_, Verdict::Ndod) => format!("exact p {exact}"),
-        (_, verdict) => format!("{} (exact p {exact})", verdict.meaning()),
+        (
+            _,
+            verdict @ (Verdict::OdVictim
+            | Verdict::OdBrittle
+            | Verdict::OdUnknownRole
+            | Verdict::NodUndecided
+            | Verdict::Id
+            | Verdict::Env
+            | Verdict::Nio
+            | Verdict::Ud
+            | Verdict::AlwaysFailing
+            | Verdict::InsufficientEvidence
+            | Verdict::NotFlaky),
+        ) => format!("{} (exact p {exact})", verdict.meaning()),
     }
 }
 
