@@ -34,27 +34,6 @@ pub enum Warning {
         /// Which parts, and why.
         parts: Vec<NotCollected>,
     },
-    /// A plugin of the project was switched off.
-    PluginDisabled {
-        /// Its name.
-        plugin: String,
-        /// What it would have done: `reorders tests`.
-        reason: String,
-    },
-    /// The runner cannot run some orders as planned.
-    OrderNotExpressible {
-        /// How many orders it were.
-        n_orders: u64,
-        /// Why: `session fixtures pin test_a first`.
-        reason: String,
-    },
-    /// Output of tests was longer than what is kept.
-    OutputTruncated {
-        /// How many attempts it concerns.
-        n_attempts: u64,
-        /// How much is kept of each.
-        bytes_max: u64,
-    },
     /// The campaign is not in the history, or only its beginning is.
     NotRecorded {
         /// What stands against it: `the disk is full`.
@@ -125,9 +104,6 @@ impl Warning {
             Self::IsolationSteppedDown { .. } => "isolation-stepped-down",
             Self::ForkUnsafe { .. } => "fork-unsafe",
             Self::NotCollected { .. } => "not-collected",
-            Self::PluginDisabled { .. } => "plugin-disabled",
-            Self::OrderNotExpressible { .. } => "order-not-expressible",
-            Self::OutputTruncated { .. } => "output-truncated",
             Self::NotRecorded { .. } => "not-recorded",
             Self::DiffersFromPlain { .. } => "differs-from-plain",
             Self::NotCompared { .. } => "not-compared",
@@ -154,17 +130,6 @@ impl Warning {
                 format!("a fresh process is started for every order, because of {reason}")
             }
             Self::NotCollected { parts } => not_collected(parts),
-            Self::PluginDisabled { plugin, reason } => {
-                format!("the plugin {plugin} was switched off, because it {reason}")
-            }
-            Self::OrderNotExpressible { n_orders, reason } => {
-                let orders = crate::plural(*n_orders, "order", "orders");
-                format!("{orders} could not be run as planned: {reason}")
-            }
-            Self::OutputTruncated { n_attempts, bytes_max } => {
-                let attempts = crate::plural(*n_attempts, "attempt", "attempts");
-                format!("the output of {attempts} was cut to {bytes_max} bytes each")
-            }
             Self::NotRecorded { reason } => format!("no history is kept: {reason}"),
             Self::DiffersFromPlain { n_tests } => {
                 let tests = crate::plural(*n_tests, "test", "tests");
@@ -220,13 +185,6 @@ impl Warning {
                  start threads and open devices in fixtures, not on import"
             }
             Self::NotCollected { .. } => "tests there were not looked at; make them collect first",
-            Self::PluginDisabled { .. } => {
-                "check that the tests do not need it for anything else they do"
-            }
-            Self::OrderNotExpressible { .. } => {
-                "tests that the runner keeps in place were tried in fewer orders"
-            }
-            Self::OutputTruncated { .. } => "run the printed command to see all of it",
             Self::NotRecorded { .. } => {
                 "answers are the same, but the campaign cannot be resumed or replayed; \
                  name another file with --store, or say --no-store"

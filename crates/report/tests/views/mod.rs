@@ -261,20 +261,12 @@ fn every_warning() -> Vec<Warning> {
         Warning::IsolationSteppedDown { level: "process namespace".to_owned(), n_tests: 1 },
         Warning::ForkUnsafe { reason: "2 threads alive after collection".to_owned() },
         Warning::NotCollected { parts: ["a", "b", "c", "d", "e", "f"].map(part).to_vec() },
-        Warning::PluginDisabled {
-            plugin: "pytest-randomly".to_owned(),
-            reason: "reorders tests".to_owned(),
-        },
-        Warning::OrderNotExpressible {
-            n_orders: 3,
-            reason: "the project pins test_\u{1b}[31mfirst".to_owned(),
-        },
         Warning::DiffersFromPlain { n_tests: 2 },
         Warning::PlainNotRun {
             tests: vec!["tests/test_shop_00.py::test_0".to_owned()],
             reason: "it was stopped after 60 s".to_owned(),
         },
-        Warning::NotCompared { reason: "it was stopped after 60 s".to_owned() },
+        Warning::NotCompared { reason: "the project stops at \u{1b}[31mtest_first".to_owned() },
         Warning::NotRepeated { tests: vec!["menu.yaml::soup".to_owned()] },
         Warning::TwiceNotShown { tests: vec!["a.py::test_b".to_owned()] },
         Warning::PerturbedNotRun {
@@ -284,7 +276,6 @@ fn every_warning() -> Vec<Warning> {
         Warning::BrokenOff { reason: "cannot prepare a run: the disk is full".to_owned() },
         Warning::NotRecorded { reason: "the disk is full".to_owned() },
         Warning::WatchedInPart,
-        Warning::OutputTruncated { n_attempts: 2, bytes_max: 65_536 },
     ]
 }
 
