@@ -1,7 +1,7 @@
 //! The one list of kinds of state that tests share and leave behind.
 //!
-//! Agents say of each change of which kind it is, by the names of this list; the adapter of a runner
-//! names those that its agent watches. Tests hold the agents, the adapters and
+//! Agents say of each change of which kind it is, by the names of this list; the adapter of a
+//! runner names those that its agent watches. Tests hold the agents, the adapters and
 //! `docs/design/agent-protocol.md` to it.
 
 use std::fmt;
@@ -54,7 +54,7 @@ pub enum StateKind {
     Mock,
     /// A file of the project or of the user.
     File,
-    /// A table of an SQLite file.
+    /// A table of a database that is one file.
     Sqlite,
     /// A file in the temporary folder.
     Tempfile,

@@ -66,7 +66,7 @@ fn lists(name: &str) -> Vec<(&'static str, BTreeSet<String>)> {
         while let Some(value) = open.pop() {
             for (key, rule) in value.as_object().into_iter().flatten() {
                 if let Some(listed) = rule["enum"].as_array().filter(|_| key == name) {
-                    let texts = listed.iter().filter_map(Value::as_str).filter(|it| *it != "");
+                    let texts = listed.iter().filter_map(Value::as_str).filter(|it| !it.is_empty());
                     found.push((schema.name, texts.map(str::to_owned).collect()));
                 }
                 open.push(rule.clone());
