@@ -9,11 +9,11 @@ from typing import Any, Iterator
 _untimed_plan = _plan  # type: ignore[name-defined]  # noqa: F821
 
 
-def _plan(run: Any) -> Iterator[Any]:
+def _plan(*args: Any) -> Iterator[Any]:
     """The next test is asked for when one is over."""
     begun = time.process_time_ns()
     told = [begun]
-    for each in _untimed_plan(run):
+    for each in _untimed_plan(*args):
         yield each
         now = time.process_time_ns()
         told.append(now - begun)
