@@ -9,6 +9,7 @@
 //! | every crate stands in ARCHITECTURE.md | the map is true |
 //! | no cycle among the modules of a crate (`cycles`) | one can be read before the other |
 //! | framework words in adapters only (`frameworks`) | a new runner changes nothing else |
+//! | every crate has the lints of the workspace, but for [`OWN_LINTS`] | an exception has a name |
 
 mod cycles;
 mod frameworks;
@@ -33,7 +34,7 @@ const LEFTOVERS: [&str; 6] = [
 
 /// From the bottom up. A crate may use crates of lower layers only; the last may use all.
 const LAYERS: [&[&str]; 8] = [
-    &["unflake-model", "unflake-wire"],
+    &["unflake-model", "unflake-wire", "unflake-tracer"],
     &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store", "unflake-calls"],
     &["unflake-detect", "unflake-engine", "unflake-known"],
     &["unflake-adapter", "unflake-report"],
@@ -42,6 +43,10 @@ const LAYERS: [&[&str]; 8] = [
     &["unflake-app"],
     &["unflake", "xtask"],
 ];
+
+/// Crates that set one lint differently. Cargo lets a crate inherit all lints or none, so these
+/// repeat the others, and must not lose one.
+const OWN_LINTS: [(&str, &str); 1] = [("unflake-tracer", "unsafe_code")];
 
 pub(crate) fn run() -> Result<(), String> {
     println!("\n==> cargo xtask tidy");
@@ -59,8 +64,11 @@ pub(crate) fn run() -> Result<(), String> {
         faults.extend(check_cycles(&folder)?);
     }
     let architecture = read(&root.join("ARCHITECTURE.md"))?;
+    let workspace = parsed(&read(&root.join("Cargo.toml"))?)?;
     for manifest in manifests(root)? {
-        faults.extend(check_manifest(&read(&manifest)?, &architecture)?);
+        let manifest = parsed(&read(&manifest)?)?;
+        faults.extend(check_manifest(&manifest, &architecture)?);
+        faults.extend(check_lints(&manifest, &workspace)?);
     }
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n       ")) }
 }
@@ -109,14 +117,40 @@ fn is_excused(path: &Path, line: &str) -> bool {
         || path.components().any(|c| c.as_os_str() == "tests")
 }
 
-fn check_manifest(text: &str, architecture: &str) -> Result<Vec<String>, String> {
-    let manifest: toml::Table =
-        text.parse().map_err(|error| format!("a Cargo.toml cannot be read: {error}"))?;
-    let name = manifest
-        .get("package")
-        .and_then(|package| package.get("name"))
-        .and_then(toml::Value::as_str)
-        .ok_or("a Cargo.toml has no package name")?;
+fn parsed(manifest: &str) -> Result<toml::Table, String> {
+    manifest.parse().map_err(|error| format!("a Cargo.toml cannot be read: {error}"))
+}
+
+fn name_of(manifest: &toml::Table) -> Result<&str, String> {
+    let name = manifest.get("package").and_then(|package| package.get("name"));
+    Ok(name.and_then(toml::Value::as_str).ok_or("a Cargo.toml has no package name")?)
+}
+
+fn check_lints(manifest: &toml::Table, workspace: &toml::Table) -> Result<Vec<String>, String> {
+    let name = name_of(manifest)?;
+    let own = manifest.get("lints").and_then(toml::Value::as_table);
+    if own.and_then(|own| own.get("workspace")).and_then(toml::Value::as_bool) == Some(true) {
+        return Ok(Vec::new());
+    }
+    let Some((_, excepted)) = OWN_LINTS.iter().find(|(known, _)| *known == name) else {
+        return Ok(vec![format!("crate `{name}` does not have the lints of the workspace")]);
+    };
+    let common = workspace.get("workspace").and_then(|workspace| workspace.get("lints"));
+    let groups = common.and_then(toml::Value::as_table).ok_or("the workspace has no lints")?;
+    let mut faults = Vec::new();
+    for (group, lints) in groups {
+        for (lint, level) in lints.as_table().into_iter().flatten() {
+            let here = own.and_then(|own| own.get(group)).and_then(|own| own.get(lint));
+            if lint != excepted && here != Some(level) {
+                faults.push(format!("crate `{name}` has lint `{group}.{lint}` differently"));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+fn check_manifest(manifest: &toml::Table, architecture: &str) -> Result<Vec<String>, String> {
+    let name = name_of(manifest)?;
     let Some(layer) = layer_of(name) else {
         return Ok(vec![format!("crate `{name}` has no layer; give it one in xtask/src/tidy.rs")]);
     };
@@ -192,8 +226,27 @@ mod tests {
     #[test]
     fn a_crate_that_looks_up_is_found() {
         let manifest = "[package]\nname = \"unflake-model\"\n[dependencies]\nunflake-detect = {}\n";
+        let manifest = &parsed(manifest).unwrap();
         let faults = check_manifest(manifest, "`model`").unwrap();
         assert_eq!(faults, ["crate `unflake-model` uses `unflake-detect`, which is not below it"]);
         assert_eq!(check_manifest(manifest, "").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_crate_that_leaves_out_a_lint_is_found() {
+        let lints = "rust.unsafe_code = \"forbid\"\nclippy.todo = \"warn\"\n";
+        let workspace = parsed(&format!("[workspace.lints]\n{lints}")).unwrap();
+        let checked = |name: &str, lints: &str| {
+            let manifest = format!("[package]\nname = \"{name}\"\n[lints]\n{lints}");
+            check_lints(&parsed(&manifest).unwrap(), &workspace).unwrap()
+        };
+        let inherited = "workspace = true";
+        assert_eq!(checked("unflake-model", inherited), [""; 0]);
+        assert_eq!(checked("unflake-model", lints).len(), 1, "none may repeat them unasked");
+        let allowed = lints.replace("forbid", "allow");
+        assert_eq!(checked("unflake-tracer", &allowed), [""; 0]);
+        let fault = "crate `unflake-tracer` has lint `clippy.todo` differently";
+        assert_eq!(checked("unflake-tracer", &allowed.replace("warn", "allow")), [fault]);
+        assert_eq!(checked("unflake-tracer", "rust.unsafe_code = \"allow\""), [fault]);
     }
 }

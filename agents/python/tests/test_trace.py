@@ -11,7 +11,7 @@ import unittest
 import engine
 from engine import ProjectCase
 
-SOURCE = os.path.join(os.path.dirname(__file__), *[".."] * 3, "crates/pytest/native/tracer.rs")
+SOURCE = os.path.join(os.path.dirname(__file__), *[".."] * 3, "crates/tracer/src/library/mod.rs")
 
 REFERENCE = '''
     """A profiler that knows nothing of ours, and the same window: call to return of the test."""
@@ -177,7 +177,8 @@ def build(folder):
     """The agent with its library beside it, where one can be built; whether it could."""
     target = os.path.join(folder, "unflake_agent")
     shutil.copytree(os.path.dirname(engine.AGENT), target)
-    command = ["rustc", "--edition", "2024", "--crate-type", "cdylib", "-O", "-C", "panic=abort"]
+    command = ["rustc", "--edition", "2024", "--crate-name", "tracer", "--crate-type", "cdylib"]
+    command += ["-O", "-C", "panic=abort"]
     command += ["-o", os.path.join(target, "trace", "tracer.so"), SOURCE]
     try:
         return subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0

@@ -1,6 +1,7 @@
 //! The agent, carried in the binary.
 
 use unflake_engine::AgentFiles;
+use unflake_tracer::LIBRARY;
 
 /// Embeds the named files of the agent's folder.
 macro_rules! embed {
@@ -71,13 +72,10 @@ const FILES: &[(&str, &str)] = embed![
     "with_unittest.py",
 ];
 
-/// What notes calls in native code (`native/tracer.rs`); empty where it could not be built.
-const TRACER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.so"));
-
 /// The agent, as files to be written where the interpreter finds them.
 pub(crate) fn agent_files() -> AgentFiles {
     let files = FILES.iter().map(|(name, text)| ((*name).into(), text.as_bytes().to_vec()));
-    let tracer = (!TRACER.is_empty()).then(|| ("trace/tracer.so".into(), TRACER.to_vec()));
+    let tracer = (!LIBRARY.is_empty()).then(|| ("trace/tracer.so".into(), LIBRARY.to_vec()));
     AgentFiles { files: files.chain(tracer).collect(), entry: "__main__.py".into() }
 }
 

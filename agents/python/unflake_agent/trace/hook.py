@@ -1,6 +1,6 @@
 """May the library put an evaluation hook into this interpreter?
 
-On 3.11 a hook costs a fraction of what a profile function does (``crates/pytest/native/hook.rs``
+On 3.11 a hook costs a fraction of what a profile function does (``hook.rs`` in ``crates/tracer``
 says how). The interface is the interpreter's own (PEP 523), and what the library must read and
 write in the state of a thread is not documented at all: so all of it is looked up here, in our own
 thread, by setting what we know and seeing it change. If one thing is not as expected, or somebody

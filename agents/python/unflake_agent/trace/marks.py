@@ -1,7 +1,7 @@
 """Can this interpreter be read instead of asked? (3.11 to 3.13)
 
 The library can tell from marks which functions a test has called, without being told of the calls
-(``crates/pytest/native/marks.rs`` and ``calls.rs`` say how). The places it must read and write are
+(``marks.rs`` and ``calls.rs`` in ``crates/tracer`` say how). The places it must read and write are
 documented nowhere: so all of them are looked up here, by changing what we know and seeing the place
 change. If one thing is not as expected there are no marks, and the library is told of calls.
 """

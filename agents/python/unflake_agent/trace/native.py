@@ -1,10 +1,10 @@
 """How are calls noted by code that is not Python?
 
-Beside this file there may be a library of ours (``crates/pytest/native/tracer.rs``; not where it
-could not be built). It is called back by the interpreter at every call, and knows by an address
-whether there is anything to do: as a profile function below 3.12, by ``sys.monitoring`` from there
-on. What it must know about the inside of objects is looked up here in objects whose answer we know;
-if one is not as expected, there is no native means, and another one is taken.
+Beside this file there may be a library of ours (``crates/tracer``; not where it could not be
+built). It is called back by the interpreter at every call, and knows by an address whether there is
+anything to do: as a profile function below 3.12, by ``sys.monitoring`` from there on. What it must
+know about the inside of objects is looked up here in objects whose answer we know; if one is not as
+expected, there is no native means, and another one is taken.
 """
 
 import os

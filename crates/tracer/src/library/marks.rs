@@ -20,18 +20,18 @@
 //! If somebody changes what is monitored in a test, it stays at the number that follows; what runs
 //! then, above the test, counts as called in it.
 
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::calls::OFFSET_FLAG;
+use super::map::Map;
 use super::names::{ask, number_of_code};
-use super::store::{Map, Row};
-use super::{KIND, NONE, NOWHERE, Object, aside, begin, calls, state, word};
+use super::{KIND, NONE, NOWHERE, Object, aside, begin, calls, short, state, word};
 
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Api {
+pub(crate) struct Api {
     /// The number of the last change; null if there are no marks.
     current: *mut usize,
     /// Where in the state of a thread it stands also.
@@ -46,7 +46,7 @@ pub struct Api {
     first_thread: Option<unsafe extern "C" fn(Object) -> Object>,
     next_thread: Option<unsafe extern "C" fn(Object) -> Object>,
     /// Where in a code the number of its first line stands.
-    pub line: usize,
+    pub(crate) line: usize,
     /// Sets how a function is called; how it is by itself.
     set_vectorcall: Option<unsafe extern "C" fn(Object, Vectorcall)>,
     vectorcall: Option<Vectorcall>,
@@ -103,19 +103,19 @@ impl Code {
     }
 }
 
-pub struct Marks {
+pub(crate) struct Marks {
     by_address: Map,
     /// Code of tests that were called by another function than the one armed: its return is told.
     tests: Map,
-    codes: Row<Code>,
+    codes: Vec<Code>,
     /// Addresses and places of those that are looked at when a test is over: they leave marks.
-    looked_at: Row<(usize, usize)>,
+    looked_at: Vec<(usize, usize)>,
     /// The same for instructions, where these leave marks.
-    instructions: Row<(*mut u8, usize)>,
+    instructions: Vec<(*mut u8, usize)>,
     by_instruction: Map,
     /// Of those of which it is told that they begin.
-    told: Row<(usize, usize)>,
-    marked: Row<u32>,
+    told: Vec<(usize, usize)>,
+    marked: Vec<u32>,
     /// The number of code that ran in this test.
     number: usize,
     /// The one that there was before it.
@@ -145,16 +145,16 @@ struct Caller {
 }
 
 impl Marks {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             by_address: Map::new(),
             tests: Map::new(),
-            codes: Row::new(),
-            looked_at: Row::new(),
-            instructions: Row::new(),
+            codes: Vec::new(),
+            looked_at: Vec::new(),
+            instructions: Vec::new(),
             by_instruction: Map::new(),
-            told: Row::new(),
-            marked: Row::new(),
+            told: Vec::new(),
+            marked: Vec::new(),
             number: 0,
             outside: 0,
             first: 0,
@@ -167,8 +167,7 @@ impl Marks {
 
     /// A code begins, and that is told. Whether it need not be again, because it is looked at.
     fn count(&mut self, at: usize) -> bool {
-        // SAFETY: it is the place of a code.
-        let code = unsafe { self.codes.get(at) };
+        let code = &mut self.codes[at];
         if code.n_told < N_TIMES_TOLD {
             // The runner's own code begins in each test, outside of it.
             code.n_told = if self.is_open { code.n_told + 1 } else { N_TIMES_TOLD };
@@ -242,7 +241,7 @@ fn running(api: &Api) -> Object {
 /// # Safety
 ///
 /// These are a code object and its globals.
-pub unsafe fn mark(code: Object, globals: Object) {
+pub(crate) unsafe fn mark(code: Object, globals: Object) {
     // SAFETY: the caller's promise.
     unsafe { mark_at(learn(code, false, |_| globals)) }
 }
@@ -255,10 +254,10 @@ unsafe fn mark_at(at: usize) {
     unsafe {
         let state = state();
         let (test, marks) = (state.test, &mut state.marks);
-        let known = marks.codes.get(at);
+        let known = &mut marks.codes[at];
         if known.test != test {
             known.test = test;
-            marks.marked.push(at as u32);
+            marks.marked.push(short(at));
             calls().ran(known.mentions, test);
         }
     }
@@ -269,7 +268,7 @@ unsafe fn mark_at(at: usize) {
 /// # Safety
 ///
 /// See `state`.
-pub unsafe fn start() {
+pub(crate) unsafe fn start() {
     // SAFETY: the caller's promise.
     unsafe {
         state().marks.marked.clear();
@@ -280,7 +279,7 @@ pub unsafe fn start() {
 }
 
 /// A function begins or goes on.
-pub unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Object {
+pub(crate) unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: `sys.monitoring` calls with its lock held, and the code as the first argument.
     unsafe {
         let code = *args;
@@ -308,7 +307,7 @@ pub unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> O
 }
 
 /// An exception is thrown into a generator, which may not run by itself.
-pub unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isize) -> Object {
+pub(crate) unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
         let code = *args;
@@ -321,7 +320,7 @@ pub unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isize) -> O
 }
 
 /// A new test begins with the next call of this function.
-pub unsafe extern "C" fn arm(_: Object, args: *const Object, _: isize) -> Object {
+pub(crate) unsafe extern "C" fn arm(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: Python calls with its lock held, and the agent with a function in Python or none.
     unsafe {
         let (api, function) = (state().api, *args);
@@ -356,7 +355,7 @@ unsafe fn arm_function(function: Object) {
 /// See `state`; these are a function in Python, a string, something to call, and three types,
 /// which the agent holds.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_announce(
+pub(crate) unsafe extern "C" fn tracer_announce(
     function: Object,
     name: Object,
     otherwise: Object,
@@ -414,7 +413,7 @@ unsafe fn announce(caller: Caller, argument: Object) -> bool {
         let Some(attribute) = api.marks.attribute else { return true };
         let mut found = null_mut();
         if word(argument, KIND) as Object == caller.argument {
-            found = aside(api, || attribute(argument, caller.name));
+            found = aside(&api, || attribute(argument, caller.name));
         }
         let is_method = !found.is_null() && word(found, KIND) as Object == caller.method;
         let called = if is_method { word(found, FUNCTION) as Object } else { found };
@@ -427,7 +426,7 @@ unsafe fn announce(caller: Caller, argument: Object) -> bool {
             return true;
         }
         (api.release)(found);
-        let said = (api.call)(caller.otherwise, argument, null_mut::<core::ffi::c_void>());
+        let said = (api.call)(caller.otherwise, argument, null_mut::<std::ffi::c_void>());
         (api.release)(said);
         !said.is_null()
     }
@@ -504,14 +503,14 @@ unsafe fn leave(test: u32, function: Object, made: Object) -> Object {
         {
             state().marks.function = null_mut();
             set(function, call);
-            aside(api, || end());
+            aside(&api, || end());
         }
         made
     }
 }
 
 /// The test is over, if it is not yet.
-pub unsafe extern "C" fn on_close(_: Object, _: *const Object, _: isize) -> Object {
+pub(crate) unsafe extern "C" fn on_close(_: Object, _: *const Object, _: isize) -> Object {
     // SAFETY: Python calls with its lock held.
     unsafe {
         end();
@@ -533,7 +532,7 @@ unsafe fn end() {
 }
 
 /// A function returns.
-pub unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
+pub(crate) unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
         // Of calls of itself, the outermost.
@@ -562,8 +561,8 @@ unsafe fn listen(code: Object) {
         }
         marks.tests.insert(code as usize, 0);
         (api.hold)(code);
-        let null = null_mut::<core::ffi::c_void>();
-        aside(api, || {
+        let null = null_mut::<std::ffi::c_void>();
+        aside(&api, || {
             (api.release)((api.call)(api.set_events, api.tool, code, api.target_events, null));
         });
     }
@@ -574,7 +573,7 @@ unsafe fn listen(code: Object) {
 /// # Safety
 ///
 /// See `state`.
-pub unsafe fn open() {
+pub(crate) unsafe fn open() {
     // SAFETY: the caller's promise; the agent has found the places.
     unsafe {
         let state = state();
@@ -612,6 +611,11 @@ fn has_instructions(api: &Api, marks: &Marks) -> bool {
     api.resumed != 0 && is_alone(api, marks)
 }
 
+/// One byte, which the agent has given as a word.
+fn instruction_of(word: usize) -> u8 {
+    word.to_le_bytes()[0]
+}
+
 /// Takes the marks of all instructions away; false if one of them cannot leave any.
 ///
 /// # Safety
@@ -620,8 +624,8 @@ fn has_instructions(api: &Api, marks: &Marks) -> bool {
 unsafe fn clear(api: &Api, marks: &mut Marks) -> bool {
     // SAFETY: as above; the code is held.
     unsafe {
-        let [resume, resumed] = [api.resume as u8, api.resumed as u8];
-        for &(instruction, _) in marks.instructions.all() {
+        let [resume, resumed] = [instruction_of(api.resume), instruction_of(api.resumed)];
+        for &(instruction, _) in &marks.instructions {
             if *instruction == resume {
                 continue;
             }
@@ -667,7 +671,7 @@ unsafe fn set(api: &Api, number: usize) {
 /// # Safety
 ///
 /// See `state`.
-pub unsafe fn close() {
+pub(crate) unsafe fn close() {
     // SAFETY: the caller's promise; no reference is kept while Python is asked.
     unsafe {
         let state = state();
@@ -681,8 +685,8 @@ pub unsafe fn close() {
         if !api.marks.current.is_null() {
             find();
         }
-        tell_codes(api);
-        tell_calls(api, test);
+        tell_codes(&api);
+        tell_calls(&api, test);
         if self::state().marks.codes.len() > self::state().marks.n_codes_kept
             && !api.marks.current.is_null()
         {
@@ -703,8 +707,8 @@ unsafe fn find() {
         let (api, marks) = (state.api, &mut state.marks);
         let is_ours = !has_instructions(&api.marks, marks);
         if !is_ours {
-            let resume = api.marks.resume as u8;
-            for &(instruction, at) in marks.instructions.all() {
+            let resume = instruction_of(api.marks.resume);
+            for &(instruction, at) in &marks.instructions {
                 if *instruction != resume {
                     mark_at(at);
                 }
@@ -718,7 +722,7 @@ unsafe fn find() {
             set(&api.marks, marks.outside);
         }
         let (number, outside, in_code) = (marks.number, marks.outside, api.marks.in_code);
-        for &(address, at) in marks.looked_at.all() {
+        for &(address, at) in &marks.looked_at {
             let place = (address as Object).byte_add(in_code).cast::<usize>();
             // Above it, if somebody has changed what is monitored meanwhile.
             if *place >= number {
@@ -743,19 +747,19 @@ unsafe fn let_go() {
     unsafe {
         let api = state().api;
         let marks = &mut state().marks;
-        let mut gone = Row::new();
+        let mut gone = Vec::new();
         let codes = &marks.codes;
-        marks.told.keep(|(_, at)| !codes.get(at).is_looked_at());
+        marks.told.retain(|&(_, at)| !codes[at].is_looked_at());
         let by_instruction = &mut marks.by_instruction;
-        marks.instructions.keep(|(instruction, at)| {
-            let is_kept = word(codes.get(at).address, REFERENCES) != 1;
+        marks.instructions.retain(|&(instruction, at)| {
+            let is_kept = word(codes[at].address, REFERENCES) != 1;
             if !is_kept {
                 by_instruction.replace(instruction as usize, GONE);
             }
             is_kept
         });
         for each in [&mut marks.told, &mut marks.looked_at] {
-            each.keep(|(address, at)| {
+            each.retain(|&(address, at)| {
                 let is_kept = word(address as Object, REFERENCES) != 1;
                 if !is_kept {
                     gone.push((address, at));
@@ -763,33 +767,32 @@ unsafe fn let_go() {
                 is_kept
             });
         }
-        for &(address, _) in gone.all() {
+        for &(address, _) in &gone {
             marks.by_address.replace(address, GONE);
         }
         let n_left = marks.told.len() + marks.looked_at.len();
         marks.n_codes_kept = marks.codes.len() + n_left.max(N_CODES_KEPT);
         while let Some((address, at)) = gone.pop() {
-            let module = state().marks.codes.get(at).module;
+            let module = state().marks.codes[at].module;
             (api.release)(module);
             (api.release)(address as Object);
         }
-        gone.free();
     }
 }
 
 /// # Safety
 ///
 /// As above.
-unsafe fn tell_codes(api: super::Api) {
+unsafe fn tell_codes(api: &super::Api) {
     // SAFETY: as above.
     unsafe {
         for each in 0..state().marks.marked.len() {
-            let at = *state().marks.marked.get(each) as usize;
-            let code = *state().marks.codes.get(at);
+            let at = state().marks.marked[each] as usize;
+            let code = state().marks.codes[at];
             let mut number = code.number;
             if number == NONE {
                 number = number_of_code(api, code.address, code.module).unwrap_or(NEVER);
-                state().marks.codes.get(at).number = number;
+                state().marks.codes[at].number = number;
             }
             if number != NEVER {
                 state().noted.push(number);
@@ -801,7 +804,7 @@ unsafe fn tell_codes(api: super::Api) {
 /// # Safety
 ///
 /// As above.
-unsafe fn tell_calls(api: super::Api, test: u32) {
+unsafe fn tell_calls(api: &super::Api, test: u32) {
     // SAFETY: as above.
     unsafe {
         while let Some((at, shown, mut number)) = calls().pop(test) {

@@ -1,19 +1,18 @@
 //! Which functions were called in this test? Asked at every call, so answered in native code.
 //!
-//! CPython calls back at each call of a function: below 3.12 a profile function, from 3.12 on a
-//! tool of `sys.monitoring`. In Python such a callback costs more than most of the calls it is told
-//! of. Here it looks up one address in a table; a function that was noted in this test already is
-//! done with. Only one that this process has not seen before is looked at more closely, and gets a
-//! number (`names.rs`).
+//! The interpreter calls back at each call of a function: below 3.12 a profile function, from 3.12
+//! on a tool of `sys.monitoring`. In Python such a callback costs more than most of the calls it is
+//! told of. Here it looks up one address in a table; a function that was noted in this test already
+//! is done with. Only one that this process has not seen before is looked at more closely, and gets
+//! a number (`names.rs`).
 //!
 //! Where calls leave marks that can be read afterwards (`calls.rs`, `marks.rs`; on 3.11 with
 //! `hook.rs`), nothing is told of them: this is for all other interpreters and processors.
 //!
-//! This file with its modules is its own compilation unit: `build.rs` makes a small library of it,
-//! and the agent loads that by `ctypes` (`agents/python/unflake_agent/trace/native.py`). A callback
-//! of C's cannot be written without `unsafe`, which the crates of the workspace forbid. It knows of
-//! Python only what the agent gives it (`Api`): addresses of functions and of objects, and places
-//! in objects, which the agent has checked against objects it knows. What must hold, and why:
+//! This file is the root of the shared library (`build.rs`), which the agent loads by `ctypes`
+//! (`agents/python/unflake_agent/trace/native.py`). It knows of Python only what the agent gives it
+//! (`Api`): addresses of functions and of objects, and places in objects, which the agent has
+//! checked against objects it knows. What must hold, and why:
 //!
 //! * One thread at a time is in here. Every entry is called with the global interpreter lock held
 //!   (by the interpreter, or through `PyDLL`), and the agent does not load us where there is none.
@@ -25,19 +24,17 @@
 //! * Objects that come in are borrowed, and not kept. Those that go out (`none`, `disable`) are
 //!   immortal in the versions of Python that have `sys.monitoring`.
 
-#![no_std]
-
-use core::ffi::{c_char, c_int, c_void};
-use core::ptr::{null, null_mut};
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
 
 mod calls;
 mod hook;
+mod map;
 mod marks;
 mod names;
-mod store;
 
 use calls::Calls;
-use store::{Map, Row};
+use map::Map;
 
 type Object = *mut c_void;
 type Profiler = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
@@ -67,23 +64,10 @@ const N_HEARD_MAX: u32 = 256;
 const CALLS_ARE: u8 = 1;
 const RETURN_IS: u8 = 2;
 
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: it takes nothing and does not return.
-    unsafe { abort() }
-}
-
-unsafe extern "C" {
-    fn abort() -> !;
-    fn calloc(n: usize, size: usize) -> *mut c_void;
-    fn free(memory: *mut c_void);
-    fn realloc(memory: *mut c_void, size: usize) -> *mut c_void;
-}
-
 /// What the agent says about this interpreter; in Python's words where they have one.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Api {
+pub(crate) struct Api {
     set_profile: unsafe extern "C" fn(Option<Profiler>, Object),
     call: unsafe extern "C" fn(Object, ...) -> Object,
     as_long: unsafe extern "C" fn(Object) -> isize,
@@ -141,12 +125,12 @@ struct Entry {
 struct State {
     api: Api,
     /// Functions, by the address of a code object or of the definition of a C function.
-    known: Row<Entry>,
+    known: Vec<Entry>,
     by_address: Map,
     /// Code that ran outside of tests, and whether it is the runner's.
     outside: Map,
     /// Numbers noted in this test.
-    noted: Row<u32>,
+    noted: Vec<u32>,
     test: u32,
     /// The code whose call opens the window.
     target: usize,
@@ -182,6 +166,11 @@ unsafe fn calls() -> &'static mut Calls {
     unsafe { &mut *KNOWN }
 }
 
+/// A place in a vector, in half the room.
+fn short(at: usize) -> u32 {
+    u32::try_from(at).expect("there are fewer of everything")
+}
+
 /// # Safety
 ///
 /// There is a word at this place of the object.
@@ -190,38 +179,9 @@ unsafe fn word(object: Object, offset: usize) -> usize {
     unsafe { *object.byte_add(offset).cast::<usize>() }
 }
 
-/// Room for so many, all zero.
-fn zeroed<T>(n: usize) -> *mut T {
-    // SAFETY: any size may be asked for; what is made of zeroes here are numbers and pointers.
-    unsafe {
-        let memory = calloc(n, size_of::<T>());
-        if memory.is_null() {
-            abort();
-        }
-        memory.cast()
-    }
-}
-
-/// Those of this memory, with room for so many. Large memory is moved without being touched.
-///
-/// # Safety
-///
-/// It was given by us, has room for fewer, and is used no more.
-unsafe fn moved<T>(values: *mut T, n: usize) -> *mut T {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let memory = realloc(values.cast(), n * size_of::<T>());
-        if memory.is_null() {
-            abort();
-        }
-        memory.cast()
-    }
-}
-
 impl State {
-    fn known(&self, key: usize) -> Option<&mut Entry> {
-        // SAFETY: it is the place of one; the caller refers to one at a time.
-        self.by_address.get(key).map(|at| unsafe { self.known.get(at) })
+    fn known(&mut self, key: usize) -> Option<&mut Entry> {
+        self.by_address.get(key).map(|at| &mut self.known[at])
     }
 
     /// Whether it is known; if so, it is noted, unless it was in this test.
@@ -237,7 +197,7 @@ impl State {
     }
 
     fn is_noted(&self, key: usize) -> bool {
-        self.known(key).is_some_and(|entry| entry.test == self.test)
+        self.by_address.get(key).is_some_and(|at| self.known[at].test == self.test)
     }
 
     fn push(&mut self, number: u32) {
@@ -268,8 +228,8 @@ impl State {
 
     /// Which events of a code are to be switched on now, after others were switched off.
     fn missing(&mut self, code: usize) -> Option<(Object, bool)> {
-        let entry = self.known(code)?;
         let of_target = if code == self.target { RETURN_IS } else { 0 };
+        let entry = self.known(code)?;
         let wanted = entry.told | CALLS_ARE | of_target;
         if entry.told == wanted && !entry.is_worn {
             return None;
@@ -285,7 +245,8 @@ impl State {
         let entry = self.known(code)?;
         entry.n_heard = entry.n_heard.saturating_add(1);
         entry.is_worn |= entry.n_heard > N_HEARD_MAX;
-        Some(if entry.is_worn { self.api.disable } else { self.api.none })
+        let is_worn = entry.is_worn;
+        Some(if is_worn { self.api.disable } else { self.api.none })
     }
 }
 
@@ -295,7 +256,7 @@ impl State {
 ///
 /// All are objects, `more` perhaps null, and nothing of the state is borrowed: Python may call us
 /// again.
-unsafe fn ask(api: Api, question: Object, shown: Object, more: Object) -> isize {
+unsafe fn ask(api: &Api, question: Object, shown: Object, more: Object) -> isize {
     // SAFETY: the caller's promise.
     unsafe {
         aside(api, || {
@@ -312,7 +273,7 @@ unsafe fn ask(api: Api, question: Object, shown: Object, more: Object) -> isize 
 /// # Safety
 ///
 /// See `state`.
-unsafe fn aside<T>(api: Api, act: impl FnOnce() -> T) -> T {
+unsafe fn aside<T>(api: &Api, act: impl FnOnce() -> T) -> T {
     // SAFETY: the caller's promise.
     unsafe {
         let [mut kind, mut value, mut trace] = [null_mut(); 3];
@@ -337,7 +298,7 @@ unsafe fn listen(code: Object) {
             let done = (api.call)(api.set_events, api.tool, code, events, null_mut::<c_void>());
             (api.release)(done);
         };
-        aside(api, || {
+        aside(&api, || {
             if was_worn {
                 set(api.no_events);
             }
@@ -358,7 +319,7 @@ unsafe fn note(key: usize, shown: Object, namespace: Object) {
             return;
         }
         let api = state().api;
-        let number = names::ask(api, shown, namespace).unwrap_or(NONE);
+        let number = names::ask(&api, shown, namespace).unwrap_or(NONE);
         let state = state();
         if !state.note(key) {
             state.insert(key, number);
@@ -377,17 +338,15 @@ unsafe fn outside(code: Object) -> Object {
     unsafe {
         let api = state().api;
         let key = code as usize;
-        let is_runner = match state().outside.get(key) {
-            Some(known) => known,
-            None => {
-                let said = usize::from(ask(api, api.is_runner, code, null_mut()) == 1);
-                let outside = &mut state().outside;
-                if outside.get(key).is_none() {
-                    outside.insert(key, said);
-                }
-                said
+        let known = state().outside.get(key);
+        let is_runner = known.unwrap_or_else(|| {
+            let said = usize::from(ask(&api, api.is_runner, code, null_mut()) == 1);
+            let outside = &mut state().outside;
+            if outside.get(key).is_none() {
+                outside.insert(key, said);
             }
-        };
+            said
+        });
         if is_runner == 1 { api.disable } else { api.none }
     }
 }
@@ -496,7 +455,7 @@ unsafe fn pause() {
     unsafe {
         let api = state().api;
         let is_alone = api.others.iter().all(|&other| {
-            let found = aside(api, || (api.call)(other, null_mut::<c_void>()));
+            let found = aside(&api, || (api.call)(other, null_mut::<c_void>()));
             (api.release)(found);
             found == api.none
         });
@@ -578,7 +537,7 @@ unsafe extern "C" fn message(_: Object, args: *const Object, _: isize) -> Object
 
 /// `PyMethodDef`: makes a function of ours an object of Python's.
 #[repr(C)]
-pub struct Method {
+pub(crate) struct Method {
     name: *const c_char,
     function: FastCall,
     flags: c_int,
@@ -598,34 +557,34 @@ const fn method(function: FastCall) -> Method {
 /// For `PY_START`, `PY_RESUME` and `PY_THROW`.
 // SAFETY: (of all) the names are ours alone.
 #[unsafe(export_name = "tracer_start")]
-pub static START: Method = method(on_start);
+pub(crate) static START: Method = method(on_start);
 /// For `PY_RETURN` of the test function, and `PY_UNWIND`.
 #[unsafe(export_name = "tracer_return")]
-pub static RETURNS: Method = method(on_return);
+pub(crate) static RETURNS: Method = method(on_return);
 /// `arm(code)` or `arm(code, True)`: a new test, which begins with the next call of this code, at
 /// once if it is none; with a second argument, nothing need be told after it.
 #[unsafe(export_name = "tracer_arm")]
-pub static ARM: Method = method(arm);
+pub(crate) static ARM: Method = method(arm);
 /// `message(position, attempt)`: what was noted in the test that is over, as it is sent.
 #[unsafe(export_name = "tracer_message")]
-pub static MESSAGE: Method = method(message);
+pub(crate) static MESSAGE: Method = method(message);
 /// The same three for marks: that a function begins or goes on, that an exception is thrown into
 /// one, that the test returns.
 #[unsafe(export_name = "tracer_mark_start")]
-pub static MARK_START: Method = method(marks::on_start);
+pub(crate) static MARK_START: Method = method(marks::on_start);
 #[unsafe(export_name = "tracer_mark_throw")]
-pub static MARK_THROW: Method = method(marks::on_throw);
+pub(crate) static MARK_THROW: Method = method(marks::on_throw);
 #[unsafe(export_name = "tracer_mark_return")]
-pub static MARK_RETURN: Method = method(marks::on_return);
+pub(crate) static MARK_RETURN: Method = method(marks::on_return);
 /// `arm(function)`: a new test, which begins with the next call of this function, at once if it is
 /// none; and `close()`: it is over, if it did not end by itself.
 #[unsafe(export_name = "tracer_mark_arm")]
-pub static MARK_ARM: Method = method(marks::arm);
+pub(crate) static MARK_ARM: Method = method(marks::arm);
 #[unsafe(export_name = "tracer_mark_close")]
-pub static MARK_CLOSE: Method = method(marks::on_close);
+pub(crate) static MARK_CLOSE: Method = method(marks::on_close);
 /// For `CALL`.
 #[unsafe(export_name = "tracer_call")]
-pub static CALLS: Method = method(on_call);
+pub(crate) static CALLS: Method = method(on_call);
 
 /// Gets ready. What a run before this one noted is forgotten.
 ///
@@ -633,28 +592,28 @@ pub static CALLS: Method = method(on_call);
 ///
 /// What the agent says is true, and stays so; nothing of ours is installed yet.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_begin(api: *const Api) {
-    let made: *mut State = zeroed(1);
-    // SAFETY: there is room for it; nobody else looks at the state yet.
-    unsafe {
-        made.write(State {
-            api: *api,
-            known: Row::new(),
-            by_address: Map::new(),
-            outside: Map::new(),
-            noted: Row::new(),
-            test: 0,
-            target: NOWHERE,
-            depth: 0,
-            is_open: false,
-            paused: null_mut(),
-            may_pause: false,
-            hook: hook::Hook::new(),
-            marks: marks::Marks::new(),
-            names: names::Names::new(),
-        });
-        STATE = made;
-    }
+pub(crate) unsafe extern "C" fn tracer_begin(api: *const Api) {
+    // SAFETY: the caller's promise.
+    let api = unsafe { *api };
+    let made = Box::new(State {
+        api,
+        known: Vec::new(),
+        by_address: Map::new(),
+        outside: Map::new(),
+        noted: Vec::new(),
+        test: 0,
+        target: NOWHERE,
+        depth: 0,
+        is_open: false,
+        paused: null_mut(),
+        may_pause: false,
+        hook: hook::Hook::new(),
+        marks: marks::Marks::new(),
+        names: names::Names::new(),
+    });
+    // SAFETY: nobody looks at the state yet. One of a run before this stays, as Python may still
+    // hold callbacks into it.
+    unsafe { STATE = Box::into_raw(made) };
 }
 
 /// In this thread, this code has been called just now.
@@ -663,7 +622,7 @@ pub unsafe extern "C" fn tracer_begin(api: *const Api) {
 ///
 /// See `state`; it is a code object.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_enter(code: usize) {
+pub(crate) unsafe extern "C" fn tracer_enter(code: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         state().enter(code);
@@ -679,7 +638,7 @@ pub unsafe extern "C" fn tracer_enter(code: usize) {
 ///
 /// See `state`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_install() {
+pub(crate) unsafe extern "C" fn tracer_install() {
     // SAFETY: the caller's promise; `api` is a copy.
     unsafe {
         let api = state().api;
@@ -693,7 +652,7 @@ pub unsafe extern "C" fn tracer_install() {
 ///
 /// See `state`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_remove() {
+pub(crate) unsafe extern "C" fn tracer_remove() {
     // SAFETY: as above.
     unsafe {
         let api = state().api;
@@ -707,12 +666,11 @@ pub unsafe extern "C" fn tracer_remove() {
 ///
 /// See `state`; `functions` and `names` are lists of `n`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_learn(functions: Object, names: Object, n: isize) -> c_int {
+pub(crate) unsafe extern "C" fn tracer_learn(functions: Object, names: Object, n: isize) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         if KNOWN.is_null() {
-            KNOWN = zeroed(1);
-            KNOWN.write(Calls::new());
+            KNOWN = Box::into_raw(Box::new(Calls::new()));
         }
         let api = state().api;
         c_int::from(calls().learn([functions, names], n, &api))
@@ -725,7 +683,7 @@ pub unsafe extern "C" fn tracer_learn(functions: Object, names: Object, n: isize
 ///
 /// After `tracer_learn`; see `state`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_mark_calls() {
+pub(crate) unsafe extern "C" fn tracer_mark_calls() {
     // SAFETY: the caller's promise.
     unsafe {
         let api = state().api;

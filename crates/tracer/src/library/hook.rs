@@ -13,19 +13,19 @@
 //! Most calls are of code that was marked in this test already, by the thread that called last.
 //! Both are seen at a glance, in `MARKED` and in `END`: for such a call there is nothing to do.
 //!
-//! What must hold besides what the head of `tracer.rs` says: the agent has found the places below
+//! What must hold besides what the head of `mod.rs` says: the agent has found the places below
 //! in this interpreter (`agents/python/unflake_agent/trace/hook.py`), and no other hook is there.
 //! A profile or trace function that is not ours is left alone, with the flag that says whether it
 //! is told anything.
 
-use core::ffi::{c_int, c_void};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{CALL, Object, marks, state, word};
 
 type Thread = *mut c_void;
-pub type Evaluate = unsafe extern "C" fn(Thread, Object, c_int) -> Object;
+pub(crate) type Evaluate = unsafe extern "C" fn(Thread, Object, c_int) -> Object;
 
 // Where in a frame what stands, and in the state of a thread.
 const IN_OBJECT: usize = 24;
@@ -73,7 +73,7 @@ unsafe extern "C" {
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Api {
+pub(crate) struct Api {
     get: Option<unsafe extern "C" fn(Object) -> Option<Evaluate>>,
     set: Option<unsafe extern "C" fn(Object, Option<Evaluate>)>,
     interpreter: Option<unsafe extern "C" fn() -> Object>,
@@ -82,7 +82,7 @@ pub struct Api {
 }
 
 /// What the hook knows.
-pub struct Hook {
+pub(crate) struct Hook {
     is_used: bool,
     /// How many frames are run without it because there is too little stack.
     n_deep: u32,
@@ -91,7 +91,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut key = 0;
         // SAFETY: it can be written to; what was marked before us is nobody's.
         unsafe {
@@ -132,7 +132,7 @@ unsafe fn replace(by: Option<Evaluate>) -> bool {
 ///
 /// See `state`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_hook() -> c_int {
+pub(crate) unsafe extern "C" fn tracer_hook() -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         if !replace(Some(evaluate)) {
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn tracer_hook() -> c_int {
 ///
 /// See `state`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_unhook() {
+pub(crate) unsafe extern "C" fn tracer_unhook() {
     // SAFETY: the caller's promise.
     unsafe {
         if !state().hook.is_used {
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn tracer_unhook() {
         replace(None);
         let api = state().api;
         if word((api.this_thread)(), PROFILE) == profile as *const () as usize {
-            super::aside(api, || (api.set_profile)(None, null_mut()));
+            super::aside(&api, || (api.set_profile)(None, null_mut()));
         }
     }
 }
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn tracer_unhook() {
 ///
 /// See `state`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tracer_hook_thread() {
+pub(crate) unsafe extern "C" fn tracer_hook_thread() {
     // SAFETY: the caller's promise.
     unsafe {
         let api = state().api;
@@ -201,7 +201,7 @@ unsafe fn is_ours(thread: Thread) -> bool {
 /// As above.
 unsafe fn tell(thread: Thread, whether: u8) -> u8 {
     // SAFETY: as above; a thread that runs has a frame.
-    unsafe { core::ptr::replace(word(thread, C_FRAME) as *mut u8, whether) }
+    unsafe { std::ptr::replace(word(thread, C_FRAME) as *mut u8, whether) }
 }
 
 /// How deep tracing is in itself in this thread.

@@ -20,16 +20,16 @@
 //! own. They are given no stub but a way to be called (vectorcall), which does what the interpreter
 //! does with an object that has none.
 //!
-//! What must hold, besides what the head of `tracer.rs` says: functions and names that were told
+//! What must hold, besides what the head of `mod.rs` says: functions and names that were told
 //! are held here, so that their addresses stay their own. A stub changes nothing that anybody reads
 //! but the interpreter itself, and code compiled by Cython, which then takes a function for
 //! overridden, and calls it all the same.
 
-use core::ffi::c_int;
-use core::ptr::null_mut;
+use std::ffi::c_int;
+use std::ptr::null_mut;
 
-use super::store::{Map, Row};
-use super::{NONE, Object, word};
+use super::map::Map;
+use super::{NONE, Object, short, word};
 
 /// So many functions can be watched.
 const N_STUBS: usize = 1 << 14;
@@ -40,11 +40,12 @@ static mut CALLED: [u8; N_STUBS] = [0; N_STUBS];
 static mut FUNCTIONS: [usize; N_STUBS] = [0; N_STUBS];
 /// Whether one of these was called at all.
 static mut IS_ANY_CALLED: u8 = 0;
-static mut USED_CALLED: [u8; N_USED] = [0; N_USED];
+/// A byte each, eight of which are read at once.
+static mut USED_CALLED: [u64; N_USED / 8] = [0; N_USED / 8];
 static mut USED_FUNCTIONS: [usize; N_USED] = [0; N_USED];
 
 #[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(
+std::arch::global_asm!(
     ".pushsection .text",
     ".p2align 4",
     "unflake_stubs:",
@@ -119,7 +120,7 @@ const READ_AND_WRITE: c_int = 3;
 const FUNCTION: usize = 8;
 const VECTORCALL: usize = 48;
 /// Says that the place before the first argument may be written to.
-pub const OFFSET_FLAG: usize = 1 << 63;
+pub(crate) const OFFSET_FLAG: usize = 1 << 63;
 
 // Where in a tuple, and in bytes, what stands.
 const LENGTH: usize = 16;
@@ -134,9 +135,9 @@ const N_PAIRS: usize = 5;
 /// What the agent says about the interpreter, for this.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Api {
+pub(crate) struct Api {
     list_item: Option<unsafe extern "C" fn(Object, isize) -> Object>,
-    pub dict_item: Option<unsafe extern "C" fn(Object, Object) -> Object>,
+    pub(crate) dict_item: Option<unsafe extern "C" fn(Object, Object) -> Object>,
     code_bytes: Option<unsafe extern "C" fn(Object) -> Object>,
     make_call: Option<unsafe extern "C" fn(Object, Object, *const Object, isize, Object) -> Object>,
     /// Names, and the instructions that call functions of these names unseen.
@@ -148,7 +149,7 @@ pub struct Api {
     /// The one that says that the next has more to its number.
     extends: usize,
     /// Where in a code its instructions stand, as they are run now.
-    pub running: usize,
+    pub(crate) running: usize,
     /// By instruction, as it is run: what it was compiled as (0 if that is not known), and how many
     /// places behind it are for what the interpreter notes.
     compiled: *const [u8; 2],
@@ -175,8 +176,8 @@ enum Use {
     Nothing,
     /// The next has more to its number.
     Extends,
-    Attribute(u8),
-    Global(u8),
+    Attribute(usize),
+    Global(usize),
     /// It calls functions of a name that it does not have.
     Unseen(u8),
 }
@@ -206,10 +207,10 @@ unsafe fn instructions(api: &Api) -> [Instruction; N_INSTRUCTIONS] {
     };
     set(api.extends, Use::Extends);
     for [instruction, shift] in api.attributes {
-        set(instruction, Use::Attribute(shift as u8));
+        set(instruction, Use::Attribute(shift));
     }
     for [instruction, shift] in api.globals {
-        set(instruction, Use::Global(shift as u8));
+        set(instruction, Use::Global(shift));
     }
     for (number, [_, instruction]) in (0..).zip(api.unseen) {
         set(instruction, Use::Unseen(number));
@@ -240,22 +241,22 @@ struct Alias {
 }
 
 /// All functions in C, and what code may call.
-pub struct Calls {
-    functions: Row<Function>,
+pub(crate) struct Calls {
+    functions: Vec<Function>,
     by_definition: Map,
-    aliases: Row<Alias>,
+    aliases: Vec<Alias>,
     names: Map,
     /// By name: in which test last a code ran that has it.
-    tests: Row<u32>,
+    tests: Vec<u32>,
     /// What codes may call, one after another: names, and functions behind them.
-    mentions: Row<u32>,
+    mentions: Vec<u32>,
     instructions: [Instruction; N_INSTRUCTIONS],
     /// A bit for each name, by its address: most words of a code are no names, and to look for them
     /// among the names would take more time.
     hints: [u64; N_HINTS],
-    called: Row<u32>,
+    called: Vec<u32>,
     /// Those that are in use.
-    used: Row<u32>,
+    used: Vec<u32>,
     are_patched: bool,
     /// The last page of definitions that was made sure to be writable.
     page: usize,
@@ -267,18 +268,18 @@ const N_HINTS: usize = 1 << 10;
 const FUNCTION_AFTER: u32 = 1 << 31;
 
 impl Calls {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            functions: Row::new(),
+            functions: Vec::new(),
             by_definition: Map::new(),
-            aliases: Row::new(),
+            aliases: Vec::new(),
             names: Map::new(),
-            tests: Row::new(),
-            mentions: Row::new(),
+            tests: Vec::new(),
+            mentions: Vec::new(),
             instructions: [UNKNOWN; N_INSTRUCTIONS],
             hints: [0; N_HINTS],
-            called: Row::new(),
-            used: Row::new(),
+            called: Vec::new(),
+            used: Vec::new(),
             are_patched: false,
             page: 0,
         }
@@ -289,7 +290,7 @@ impl Calls {
     /// # Safety
     ///
     /// They are lists of `n` functions in C and interned strings.
-    pub unsafe fn learn(&mut self, lists: [Object; 2], n: isize, api: &super::Api) -> bool {
+    pub(crate) unsafe fn learn(&mut self, lists: [Object; 2], n: isize, api: &super::Api) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
             let Some(item) = api.calls.list_item else { return false };
@@ -340,7 +341,7 @@ impl Calls {
     /// It is a string.
     unsafe fn name(&mut self, address: usize, api: &super::Api) -> u32 {
         if let Some(known) = self.names.get(address) {
-            return known as u32;
+            return short(known);
         }
         // SAFETY: the caller's promise.
         unsafe { (api.hold)(address as Object) };
@@ -349,24 +350,21 @@ impl Calls {
         let (at, bit) = hint(address);
         self.hints[at] |= bit;
         self.tests.push(0);
-        name as u32
+        short(name)
     }
 
     fn call_by(&mut self, at: usize, name: u32) {
-        // SAFETY: these are numbers that were given.
-        unsafe {
-            let last = self.functions.get(at).name;
-            let mut alias = last;
-            while alias != NONE {
-                let known = *self.aliases.get(alias as usize);
-                if known.name == name {
-                    return;
-                }
-                alias = known.before;
+        let last = self.functions[at].name;
+        let mut alias = last;
+        while alias != NONE {
+            let known = self.aliases[alias as usize];
+            if known.name == name {
+                return;
             }
-            self.functions.get(at).name = self.aliases.len() as u32;
-            self.aliases.push(Alias { name, before: last });
+            alias = known.before;
         }
+        self.functions[at].name = short(self.aliases.len());
+        self.aliases.push(Alias { name, before: last });
     }
 
     /// From now on calls leave a mark.
@@ -374,15 +372,12 @@ impl Calls {
     /// # Safety
     ///
     /// What was told of the functions is true.
-    pub unsafe fn begin(&mut self, api: &super::Api) {
+    pub(crate) unsafe fn begin(&mut self, api: &super::Api) {
         for at in 0..self.functions.len() {
-            // SAFETY: the caller's promise.
-            unsafe {
-                self.functions.get(at).number = NONE;
-                if !self.are_patched {
-                    let shown = self.functions.get(at).shown;
-                    self.patch(shown, at, api);
-                }
+            self.functions[at].number = NONE;
+            if !self.are_patched {
+                // SAFETY: the caller's promise.
+                unsafe { self.patch(self.functions[at].shown, at, api) };
             }
         }
         self.are_patched = true;
@@ -421,14 +416,14 @@ impl Calls {
     /// # Safety
     ///
     /// These are a code object that begins to run, whether that was told, and its globals.
-    pub unsafe fn mentions(
+    pub(crate) unsafe fn mentions(
         &mut self,
         code: Object,
         is_told: bool,
         globals: Object,
         api: &super::Api,
     ) -> [u32; 2] {
-        let begin = self.mentions.len() as u32;
+        let begin = short(self.mentions.len());
         // SAFETY: the caller's promise; the bytes are ours until they are released.
         unsafe {
             for at in WORDS {
@@ -442,7 +437,7 @@ impl Calls {
             let running = code.byte_add(api.calls.running).cast();
             if !self.mention_used(running, word(code, LENGTH), &used) {
                 // Somebody watches single instructions: the interpreter knows what they were.
-                self.mentions.shorten(words);
+                self.mentions.truncate(words);
                 let Some(code_bytes) = api.calls.code_bytes else { return [begin; 2] };
                 let bytes = code_bytes(code);
                 if !bytes.is_null() {
@@ -454,7 +449,7 @@ impl Calls {
                 self.restore_pairs(running, word(code, LENGTH), &*api.calls.pairs);
             }
         }
-        [begin, self.mentions.len() as u32]
+        [begin, short(self.mentions.len())]
     }
 
     fn mention(&mut self, name: usize) {
@@ -462,7 +457,7 @@ impl Calls {
         if self.hints[at] & bit != 0
             && let Some(name) = self.names.get(name)
         {
-            self.mentions.push(name as u32);
+            self.mentions.push(short(name));
         }
     }
 
@@ -484,7 +479,7 @@ impl Calls {
                 }
                 at += usize::from(known.n_places);
                 let argument = high | usize::from(low);
-                let name = |shift: u8| word(used.names, ITEMS + 8 * (argument >> shift));
+                let name = |shift: usize| word(used.names, ITEMS + 8 * (argument >> shift));
                 high = 0;
                 match known.what {
                     Use::Nothing => {}
@@ -492,7 +487,8 @@ impl Calls {
                     Use::Attribute(shift) => self.mention(name(shift)),
                     Use::Global(shift) => {
                         // Most are used more than once.
-                        let bit = 1_u64.checked_shl((argument >> shift) as u32).unwrap_or(0);
+                        let at = argument >> shift;
+                        let bit = if at < 64 { 1_u64 << at } else { 0 };
                         if seen & bit == 0 {
                             seen |= bit;
                             self.mention_global(used.globals, name(shift) as Object, used.api);
@@ -547,22 +543,18 @@ impl Calls {
             } else if super::is_bound(value, api)
                 && let Some(at) = self.by_definition.get(super::definition_of(value, api))
             {
-                self.mentions.push(FUNCTION_AFTER | at as u32);
+                self.mentions.push(FUNCTION_AFTER | short(at));
             }
         }
     }
 
     /// A code has run in this test.
-    pub fn ran(&mut self, [begin, end]: [u32; 2], test: u32) {
-        for at in begin..end {
-            // SAFETY: these are numbers that were given.
-            unsafe {
-                let mention = *self.mentions.get(at as usize);
-                if mention & FUNCTION_AFTER == 0 {
-                    *self.tests.get(mention as usize) = test;
-                } else {
-                    self.functions.get((mention & !FUNCTION_AFTER) as usize).test = test;
-                }
+    pub(crate) fn ran(&mut self, [begin, end]: [u32; 2], test: u32) {
+        for &mention in &self.mentions[begin as usize..end as usize] {
+            if mention & FUNCTION_AFTER == 0 {
+                self.tests[mention as usize] = test;
+            } else {
+                self.functions[(mention & !FUNCTION_AFTER) as usize].test = test;
             }
         }
     }
@@ -572,11 +564,11 @@ impl Calls {
     /// # Safety
     ///
     /// What was told of the functions is true.
-    pub unsafe fn forget(&mut self, api: &super::Api) {
+    pub(crate) unsafe fn forget(&mut self, api: &super::Api) {
         // SAFETY: the caller's promise; a byte is written by one instruction, whoever does.
         unsafe {
             self.take_first(api);
-            core::ptr::write_bytes((&raw mut USED_CALLED).cast::<u8>(), 0, self.used.len());
+            std::ptr::write_bytes((&raw mut USED_CALLED).cast::<u8>(), 0, self.used.len());
         }
     }
 
@@ -585,18 +577,17 @@ impl Calls {
     /// # Safety
     ///
     /// As above.
-    pub unsafe fn take(&mut self, api: &super::Api) {
+    pub(crate) unsafe fn take(&mut self, api: &super::Api) {
         // SAFETY: the caller's promise.
         unsafe { self.take_first(api) };
-        let called = (&raw mut USED_CALLED).cast::<u64>();
+        let called = (&raw const USED_CALLED).cast::<u64>();
         for at in 0..self.used.len().div_ceil(8) {
             // SAFETY: a byte is written by one instruction; there are a multiple of eight.
             let mut eight = unsafe { *called.add(at) };
             while eight != 0 {
                 let byte = (eight.trailing_zeros() / 8) as usize;
                 eight &= !(0xFF << (8 * byte));
-                // SAFETY: so many are in use.
-                self.called.push(unsafe { *self.used.get(8 * at + byte) });
+                self.called.push(self.used[8 * at + byte]);
             }
         }
     }
@@ -610,17 +601,17 @@ impl Calls {
         self.called.clear();
         // SAFETY: the caller's promise; as many bytes are there as functions.
         unsafe {
-            if core::ptr::replace(&raw mut IS_ANY_CALLED, 0) == 0 {
+            if std::ptr::replace(&raw mut IS_ANY_CALLED, 0) == 0 {
                 return;
             }
             let called = (&raw mut CALLED).cast::<u8>();
             for at in 0..self.functions.len() {
-                if core::ptr::replace(called.add(at), 0) == 0 {
+                if std::ptr::replace(called.add(at), 0) == 0 {
                     continue;
                 }
                 self.begin_use(at, api);
-                match self.functions.get(at).used {
-                    NONE => self.called.push(at as u32),
+                match self.functions[at].used {
+                    NONE => self.called.push(short(at)),
                     used => *(&raw mut USED_CALLED).cast::<u8>().add(used as usize) = 1,
                 }
             }
@@ -635,13 +626,13 @@ impl Calls {
     unsafe fn begin_use(&mut self, at: usize, api: &super::Api) {
         // SAFETY: the caller's promise; where a stub leads to is there before the stub is used.
         unsafe {
-            let function = self.functions.get(at);
+            let function = &mut self.functions[at];
             let used = self.used.len();
             if function.used != NONE || used == N_USED {
                 return;
             }
-            function.used = used as u32;
-            self.used.push(at as u32);
+            function.used = short(used);
+            self.used.push(short(at));
             let function = function.shown;
             if is_maker(function, api) {
                 return;
@@ -657,10 +648,9 @@ impl Calls {
 
     /// One of those that code which ran in this test may have called, and its number; the last
     /// first.
-    pub fn pop(&mut self, test: u32) -> Option<(usize, Object, u32)> {
+    pub(crate) fn pop(&mut self, test: u32) -> Option<(usize, Object, u32)> {
         while let Some(at) = self.called.pop() {
-            // SAFETY: it is the number of a function.
-            let function = unsafe { *self.functions.get(at as usize) };
+            let function = self.functions[at as usize];
             if function.test == test || self.is_mentioned(function, test) {
                 return Some((at as usize, function.shown, function.number));
             }
@@ -671,21 +661,17 @@ impl Calls {
     fn is_mentioned(&self, function: Function, test: u32) -> bool {
         let mut alias = function.name;
         while alias != NONE {
-            // SAFETY: these are numbers that were given.
-            unsafe {
-                let known = *self.aliases.get(alias as usize);
-                if *self.tests.get(known.name as usize) == test {
-                    return true;
-                }
-                alias = known.before;
+            let known = self.aliases[alias as usize];
+            if self.tests[known.name as usize] == test {
+                return true;
             }
+            alias = known.before;
         }
         false
     }
 
-    pub fn set_number(&mut self, at: usize, number: u32) {
-        // SAFETY: it is the number of a function.
-        unsafe { self.functions.get(at).number = number };
+    pub(crate) fn set_number(&mut self, at: usize, number: u32) {
+        self.functions[at].number = number;
     }
 }
 
@@ -734,7 +720,7 @@ unsafe extern "C" fn make(maker: Object, args: *const Object, n: usize, named: O
     unsafe {
         let api = super::state().api;
         if let Some(at) = super::calls().by_definition.get(word(maker, super::BOUND_TO)) {
-            let used = super::calls().functions.get(at).used;
+            let used = super::calls().functions[at].used;
             if used == NONE {
                 IS_ANY_CALLED = 1;
                 *(&raw mut CALLED).cast::<u8>().add(at) = 1;
@@ -750,6 +736,6 @@ unsafe extern "C" fn make(maker: Object, args: *const Object, n: usize, named: O
 
 /// Whether there are stubs for this processor.
 #[unsafe(no_mangle)]
-pub extern "C" fn tracer_has_stubs() -> c_int {
+pub(crate) extern "C" fn tracer_has_stubs() -> c_int {
     c_int::from(cfg!(target_arch = "x86_64"))
 }

@@ -8,20 +8,20 @@
 //! functions in C, Python says what is told (`agents/python/unflake_agent/trace/names.py`, which
 //! writes the same).
 
-use core::ffi::c_void;
-use core::ptr::null_mut;
-use core::slice::from_raw_parts;
+use std::ffi::c_void;
+use std::fmt::Display;
+use std::io::Write as _;
+use std::ptr::null_mut;
+use std::slice::from_raw_parts;
 
-use super::store::{Map, Row};
-use super::{Api, Object, aside, state, word};
+use super::map::Map;
+use super::{Api, Object, aside, short, state, word};
 
 /// Where in a code its file and its name stand; the agent has looked.
 const FILE: usize = 112;
 const NAME: usize = 128;
 /// Longer names are cut, by Python.
 const N_NAME_MAX: usize = 300;
-/// More than a number has.
-const N_DIGITS: usize = 20;
 /// What stands before a message: how long it is.
 const N_LENGTH: usize = 4;
 
@@ -32,25 +32,25 @@ struct Text {
     end: usize,
 }
 
-pub struct Names {
+pub(crate) struct Names {
     /// All texts, each with a comma behind it.
-    written: Row<u8>,
+    written: Vec<u8>,
     /// By number.
-    texts: Row<Text>,
+    texts: Vec<Text>,
     by_hash: Map,
     /// From where on nothing was sent yet.
     sent: usize,
-    message: Row<u8>,
+    message: Vec<u8>,
 }
 
 impl Names {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            written: Row::new(),
-            texts: Row::new(),
+            written: Vec::new(),
+            texts: Vec::new(),
             by_hash: Map::new(),
             sent: 0,
-            message: Row::new(),
+            message: Vec::new(),
         }
     }
 
@@ -59,12 +59,9 @@ impl Names {
         let end = self.written.len();
         let mut key = hash(self.text(Text { begin, end }));
         while let Some(known) = self.by_hash.get(key) {
-            // SAFETY: it is the number of a text.
-            let is_same =
-                unsafe { self.text(*self.texts.get(known)) == self.text(Text { begin, end }) };
-            if is_same {
-                self.written.shorten(begin);
-                return known as u32;
+            if self.text(self.texts[known]) == self.text(Text { begin, end }) {
+                self.written.truncate(begin);
+                return short(known);
             }
             key = hash(&key.to_le_bytes());
         }
@@ -72,12 +69,11 @@ impl Names {
         self.by_hash.insert(key, number);
         self.texts.push(Text { begin, end });
         self.written.push(b',');
-        number as u32
+        short(number)
     }
 
     fn text(&self, Text { begin, end }: Text) -> &[u8] {
-        // SAFETY: it was written.
-        unsafe { from_raw_parts(self.written.as_ptr().add(begin), end - begin) }
+        &self.written[begin..end]
     }
 
     /// Writes what is told of a code; not all of it, and false, if something is not plain text.
@@ -94,7 +90,7 @@ impl Names {
                 (b"\",\"file\":\"", word(code, FILE) as Object),
             ];
             for (before, name) in parts {
-                self.written.extend(before);
+                self.written.extend_from_slice(before);
                 if name == api.none {
                     // As Python says of a module whose name is not known.
                     self.written.push(b'?');
@@ -109,11 +105,11 @@ impl Names {
                 if !is_plain(text) {
                     return false;
                 }
-                self.written.extend(text);
+                self.written.extend_from_slice(text);
             }
-            self.written.extend(b"\",\"line\":");
+            self.written.extend_from_slice(b"\",\"line\":");
             let line = *code.byte_add(api.marks.line).cast::<i32>();
-            write_number(&mut self.written, line as isize);
+            write_number(&mut self.written, line);
             self.written.push(b'}');
         }
         true
@@ -124,34 +120,28 @@ impl Names {
     /// # Safety
     ///
     /// See `state`.
-    pub unsafe fn message(&mut self, test: [isize; 2], noted: &Row<u32>, api: &Api) -> Object {
+    pub(crate) unsafe fn message(&mut self, test: [isize; 2], noted: &[u32], api: &Api) -> Object {
         let message = &mut self.message;
         message.clear();
-        message.extend(&[0; N_LENGTH]);
-        message.extend(b"{\"traced\":{\"position\":");
+        message.extend_from_slice(&[0; N_LENGTH]);
+        message.extend_from_slice(b"{\"traced\":{\"position\":");
         write_number(message, test[0]);
-        message.extend(b",\"attempt\":");
+        message.extend_from_slice(b",\"attempt\":");
         write_number(message, test[1]);
-        message.extend(b",\"functions\":\"");
-        message.extend_by(noted.all(), hexadecimal);
-        message.extend(b"\",\"names\":[");
+        message.extend_from_slice(b",\"functions\":\"");
+        for &number in noted {
+            message.extend_from_slice(&hexadecimal(number));
+        }
+        message.extend_from_slice(b"\",\"names\":[");
         if self.sent < self.written.len() {
-            let news = Text { begin: self.sent, end: self.written.len() - 1 };
-            // SAFETY: it was written, and the message is another row.
-            let news = unsafe {
-                from_raw_parts(self.written.as_ptr().add(news.begin), news.end - news.begin)
-            };
-            message.extend(news);
+            message.extend_from_slice(&self.written[self.sent..self.written.len() - 1]);
             self.sent = self.written.len();
         }
-        message.extend(b"]}}");
-        let length = (message.len() - N_LENGTH) as u32;
-        // SAFETY: there is room for it at the front, and the bytes are copied.
-        unsafe {
-            let front = message.get(0) as *mut u8;
-            front.cast::<[u8; N_LENGTH]>().write(length.to_be_bytes());
-            (api.bytes)(message.as_ptr(), message.len().cast_signed())
-        }
+        message.extend_from_slice(b"]}}");
+        let length = short(message.len() - N_LENGTH);
+        message[..N_LENGTH].copy_from_slice(&length.to_be_bytes());
+        // SAFETY: the bytes are copied.
+        unsafe { (api.bytes)(message.as_ptr(), message.len().cast_signed()) }
     }
 }
 
@@ -160,16 +150,16 @@ impl Names {
 /// # Safety
 ///
 /// As `ask`.
-pub unsafe fn number_of_code(api: Api, code: Object, module: Object) -> Option<u32> {
+pub(crate) unsafe fn number_of_code(api: &Api, code: Object, module: Object) -> Option<u32> {
     // SAFETY: the caller's promise; to read a string calls nobody.
     unsafe {
         let known = aside(api, || {
             let names = &mut state().names;
             let begin = names.written.len();
-            if names.write_code(code, module, &api) {
+            if names.write_code(code, module, api) {
                 return Some(names.number(begin));
             }
-            names.written.shorten(begin);
+            names.written.truncate(begin);
             None
         });
         known.or_else(|| ask(api, code, module))
@@ -182,7 +172,7 @@ pub unsafe fn number_of_code(api: Api, code: Object, module: Object) -> Option<u
 ///
 /// All are objects, `more` perhaps null, and nothing of the state is borrowed: Python may call us
 /// again.
-pub unsafe fn ask(api: Api, shown: Object, more: Object) -> Option<u32> {
+pub(crate) unsafe fn ask(api: &Api, shown: Object, more: Object) -> Option<u32> {
     // SAFETY: the caller's promise.
     unsafe {
         aside(api, || {
@@ -195,7 +185,7 @@ pub unsafe fn ask(api: Api, shown: Object, more: Object) -> Option<u32> {
             let number = (!text.is_null()).then(|| {
                 let names = &mut state().names;
                 let begin = names.written.len();
-                names.written.extend(from_raw_parts(text, length.cast_unsigned()));
+                names.written.extend_from_slice(from_raw_parts(text, length.cast_unsigned()));
                 names.number(begin)
             });
             (api.release)(answer);
@@ -206,8 +196,7 @@ pub unsafe fn ask(api: Api, shown: Object, more: Object) -> Option<u32> {
 
 /// Whether JSON has it as it is.
 fn is_plain(text: &[u8]) -> bool {
-    let is_odd = |byte: u8| (byte < b' ') | (byte > b'~') | (byte == b'"') | (byte == b'\\');
-    !text.iter().fold(false, |odd, &byte| odd | is_odd(byte))
+    text.iter().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'))
 }
 
 /// Never 0.
@@ -219,24 +208,8 @@ fn hash(text: &[u8]) -> usize {
     rest.iter().fold(sum, |sum, &byte| mix(sum, usize::from(byte))) | 1
 }
 
-fn write_number(row: &mut Row<u8>, number: isize) {
-    let mut digits = [0; N_DIGITS];
-    let mut left = number.unsigned_abs();
-    let mut n = 0;
-    for place in digits.iter_mut().rev() {
-        *place = b'0' + (left % 10) as u8;
-        left /= 10;
-        n += 1;
-        if left == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        row.push(b'-');
-    }
-    for &digit in digits.iter().skip(N_DIGITS - n) {
-        row.push(digit);
-    }
+fn write_number(into: &mut Vec<u8>, number: impl Display) {
+    write!(into, "{number}").expect("memory can be written to");
 }
 
 /// Its four bytes, the lowest first, two digits each; all at once.
@@ -250,4 +223,39 @@ fn hexadecimal(number: u32) -> [u8; 8] {
     let letters = (halves + 6 * ONES) >> 4 & ONES;
     let to_letters = u64::from(b'a' - b'0' - 10);
     (halves + u64::from(b'0') * ONES + to_letters * letters).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(names: &mut Names, text: &str) -> u32 {
+        let begin = names.written.len();
+        names.written.extend_from_slice(text.as_bytes());
+        names.number(begin)
+    }
+
+    #[test]
+    fn a_text_has_one_number_and_is_written_once() {
+        let mut names = Names::new();
+        let numbers = ["a", "bb", "a", "ccccccccc", "bb"].map(|text| numbered(&mut names, text));
+        assert_eq!(numbers, [0, 1, 0, 2, 1]);
+        assert_eq!(names.written, b"a,bb,ccccccccc,");
+    }
+
+    #[test]
+    fn four_bytes_are_written_with_the_lowest_first() {
+        assert_eq!(hexadecimal(0), *b"00000000");
+        assert_eq!(hexadecimal(0x1234_5678), *b"78563412");
+        assert_eq!(hexadecimal(0x9ABC_DEF0), *b"f0debc9a");
+        assert_eq!(hexadecimal(u32::MAX), *b"ffffffff");
+    }
+
+    #[test]
+    fn only_text_that_json_has_as_it_is_counts_as_plain() {
+        assert!(is_plain(b"Cart.add ~"));
+        for text in ["\"", "\\", "\n", "\u{7f}", "\u{e9}"] {
+            assert!(!is_plain(text.as_bytes()), "{text:?}");
+        }
+    }
 }

@@ -1,18 +1,19 @@
-//! Compiles `native/tracer.rs` to the library that the agent loads where calls are traced.
+//! Compiles `src/library` to the shared library that the agent loads where calls are traced.
 //!
-//! By the compiler that compiles this crate, for the same target, on its own: the file is no part
-//! of the crate, which may not contain unsafe code. Where that does not work (a target without a
-//! linker at hand), an empty file takes its place, and the agent traces without it.
+//! By the compiler that compiles this crate, for the same target: Cargo itself can make a shared
+//! library of a crate, but not, in stable Rust, hand it to another crate to be embedded. Where that
+//! does not work (a target without a linker at hand), an empty file takes its place, and the agent
+//! traces without it.
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SOURCE: &str = "native/tracer.rs";
+const SOURCES: &str = "src/library";
 
 fn main() {
-    println!("cargo::rerun-if-changed=native");
+    println!("cargo::rerun-if-changed={SOURCES}");
     println!("cargo::rerun-if-changed=build.rs");
     let library = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("tracer.so");
     if let Err(why) = compile(&library) {
@@ -22,14 +23,16 @@ fn main() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a build script starts the compiler")]
-fn compile(library: &PathBuf) -> Result<(), String> {
+fn compile(library: &Path) -> Result<(), String> {
     let variable = |name: &str| env::var_os(name).ok_or(format!("`{name}` is not set"));
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return Err("only made for Linux".to_owned());
     }
-    let mut arguments: Vec<OsString> = ["--edition", "2024", "--crate-type", "cdylib", "-O"]
+    // Lints are told of once, where this is compiled as part of the crate.
+    let mut arguments: Vec<OsString> = ["--edition", "2024", "--crate-name", "unflake_tracer"]
         .iter()
-        .chain(&["-C", "panic=abort", "-C", "strip=symbols", "--cap-lints", "warn", "--target"])
+        .chain(&["--crate-type", "cdylib", "-O", "-C", "panic=abort", "-C", "strip=symbols"])
+        .chain(&["--cap-lints", "allow", "--target"])
         .map(OsString::from)
         .collect();
     arguments.push(variable("TARGET")?);
@@ -38,7 +41,8 @@ fn compile(library: &PathBuf) -> Result<(), String> {
         option.push(linker);
         arguments.extend(["-C".into(), option]);
     }
-    arguments.extend(["-o".into(), library.into(), SOURCE.into()]);
+    let source = Path::new(SOURCES).join("mod.rs");
+    arguments.extend(["-o".into(), library.into(), source.into()]);
     let done = Command::new(variable("RUSTC")?).args(arguments).output();
     match done {
         Ok(output) if output.status.success() => Ok(()),
