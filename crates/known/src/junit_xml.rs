@@ -3,6 +3,8 @@
 //! One `testcase` for each report of a test, in the order of the file. What a runner means by a
 //! failure, an error or a second case of the same name is for those to say who know the runner.
 
+use std::time::Duration;
+
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
@@ -26,6 +28,14 @@ pub struct Case {
     pub class: String,
     /// Its `name`.
     pub name: String,
+    /// The `file` it stands in; empty if that is not said.
+    pub file: String,
+    /// The `time` it took, if that is said.
+    pub time: Option<Duration>,
+    /// What it wrote to standard output, if that is said (`system-out`).
+    pub stdout: String,
+    /// And to standard error (`system-err`).
+    pub stderr: String,
     /// What is said against it; nothing if it passed, or only what it overcame.
     pub complaints: Vec<Complaint>,
 }
@@ -119,7 +129,7 @@ pub fn read(xml: &str) -> Result<Vec<Case>, NoReport> {
     let mut cases: Vec<Case> = Vec::new();
     let mut path: Vec<Tag> = Vec::new();
     loop {
-        let is_complaint = path.last() == Some(&Tag::Complaint);
+        let within = path.last().copied().filter(|tag| tag.has_text());
         match reader.read_event()? {
             Event::Start(tag) => {
                 let tag = enter(&mut cases, path.last().copied(), &tag)?;
@@ -129,12 +139,16 @@ pub fn read(xml: &str) -> Result<Vec<Case>, NoReport> {
                 enter(&mut cases, path.last().copied(), &tag)?;
             }
             Event::End(_) => drop(path.pop()),
-            Event::Text(text) if is_complaint => append(&mut cases, &text.xml10_content()),
-            Event::CData(text) if is_complaint => append(&mut cases, &text.xml10_content()),
-            Event::GeneralRef(reference) if is_complaint => {
+            Event::Text(text) if within.is_some() => {
+                append(&mut cases, within, &text.xml10_content());
+            }
+            Event::CData(text) if within.is_some() => {
+                append(&mut cases, within, &text.xml10_content());
+            }
+            Event::GeneralRef(reference) if within.is_some() => {
                 let number = reference.resolve_char_ref()?.map(String::from);
                 let known = quick_xml::escape::resolve_xml_entity(&reference);
-                append(&mut cases, &number.unwrap_or(known.unwrap_or_default().to_owned()));
+                append(&mut cases, within, &number.unwrap_or(known.unwrap_or_default().to_owned()));
             }
             Event::Eof if path.is_empty() => return Ok(cases),
             Event::Eof => return Err(NoReport::Cut),
@@ -148,7 +162,15 @@ pub fn read(xml: &str) -> Result<Vec<Case>, NoReport> {
 enum Tag {
     Case,
     Complaint,
+    Stdout,
+    Stderr,
     Other,
+}
+
+impl Tag {
+    fn has_text(self) -> bool {
+        matches!(self, Self::Complaint | Self::Stdout | Self::Stderr)
+    }
 }
 
 fn enter(
@@ -157,8 +179,16 @@ fn enter(
     tag: &BytesStart<'_>,
 ) -> Result<Tag, quick_xml::Error> {
     if tag.name().as_ref() == "testcase" {
-        let (class, name) = (attribute(tag, "classname")?, attribute(tag, "name")?);
-        cases.push(Case { class, name, complaints: Vec::new() });
+        let time = attribute(tag, "time")?.replace(',', "").parse();
+        cases.push(Case {
+            class: attribute(tag, "classname")?,
+            name: attribute(tag, "name")?,
+            file: attribute(tag, "file")?,
+            time: time.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            stdout: String::new(),
+            stderr: String::new(),
+            complaints: Vec::new(),
+        });
         return Ok(Tag::Case);
     }
     let kind = match tag.name().as_ref() {
@@ -166,6 +196,8 @@ fn enter(
         "error" => ComplaintKind::Error,
         "skipped" => ComplaintKind::Skipped,
         "flakyFailure" | "flakyError" => ComplaintKind::Overcome,
+        "system-out" if parent == Some(Tag::Case) => return Ok(Tag::Stdout),
+        "system-err" if parent == Some(Tag::Case) => return Ok(Tag::Stderr),
         // Surefire puts the text of reruns into an element of its own.
         "stackTrace" if parent == Some(Tag::Complaint) => return Ok(Tag::Complaint),
         _ => return Ok(Tag::Other),
@@ -187,9 +219,15 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Result<String, quick_xml::Erro
     }
 }
 
-fn append(cases: &mut [Case], text: &str) {
-    if let Some(complaint) = cases.last_mut().and_then(|case| case.complaints.last_mut()) {
-        complaint.text.push_str(text);
+fn append(cases: &mut [Case], within: Option<Tag>, text: &str) {
+    let Some(case) = cases.last_mut() else { return };
+    let told = match within {
+        Some(Tag::Stdout) => Some(&mut case.stdout),
+        Some(Tag::Stderr) => Some(&mut case.stderr),
+        _ => case.complaints.last_mut().map(|complaint| &mut complaint.text),
+    };
+    if let Some(told) = told {
+        told.push_str(text);
     }
 }
 
@@ -201,7 +239,7 @@ mod tests {
     fn cases_and_complaints_are_told_from_all_else() {
         let xml = r#"<?xml version="1.0"?><testsuites><error>around</error><testsuite>
             <properties><property name="x" value="failure"/></properties>
-            <testcase classname="p.T" name="a &lt;1&gt;"><system-out><![CDATA[<error>]]></system-out>
+            <testcase classname="p.T" name="a &lt;1&gt;" time="1,000.25" file="t.x"><system-out><![CDATA[<error>]]></system-out>
             <failure message="m">1 &lt; &#48;<![CDATA[ & on]]></failure><error/></testcase>
             <testcase name="b"/></testsuite></testsuites>"#;
         let cases = read(xml).unwrap();
@@ -217,7 +255,13 @@ mod tests {
         assert_eq!((cases[0].class.as_str(), cases[0].name.as_str()), ("p.T", "a <1>"));
         assert_eq!(cases[0].complaints, first);
         assert_eq!(cases[0].text(), "1 < 0 & on");
-        assert_eq!(cases[1], Case { class: String::new(), name: "b".into(), complaints: vec![] });
+        assert_eq!(
+            (cases[0].time, cases[0].file.as_str()),
+            (Some(Duration::from_millis(1_000_250)), "t.x")
+        );
+        assert_eq!((cases[0].stdout.as_str(), cases[0].stderr.as_str()), ("<error>", ""));
+        assert_eq!((cases[1].class.as_str(), cases[1].name.as_str()), ("", "b"));
+        assert_eq!((cases[1].complaints.len(), cases[1].time), (0, None));
         assert_eq!(cases.len(), 2);
     }
 
