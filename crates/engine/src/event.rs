@@ -159,7 +159,8 @@ pub enum Ending {
     Died(Exit),
     /// The run killed the agent it was forked from, twice, the second time alone with it.
     KilledAgent,
-    /// No process could be brought up for it; all tests are not run.
+    /// No process could be brought up for it, or what it did says nothing about its tests; all of
+    /// them are not run.
     NotStarted {
         /// Why.
         why: String,

@@ -116,6 +116,7 @@ impl Engine {
             }
             // Not for a server to say; a newer agent may have its reasons.
             FromAgent::Hello(_)
+            | FromAgent::Alive {}
             | FromAgent::Isolated { .. }
             | FromAgent::Start { .. }
             | FromAgent::End(_)
@@ -207,10 +208,12 @@ impl Engine {
                 self.ready.extend(in_part.then_some(Event::WatchedInPart { run }));
                 self.finish_if_over(ticket);
             }
-            // Not for a run to say; a newer agent may have its reasons.
-            FromAgent::Hello(_)
+            FromAgent::Failed { what, text } => running.failed(what, text),
+            // That it was heard is all there is to the first. The others are not for a run to say;
+            // a newer agent may have its reasons.
+            FromAgent::Alive {}
+            | FromAgent::Hello(_)
             | FromAgent::Collected(_)
-            | FromAgent::Failed { .. }
             | FromAgent::Forked { .. }
             | FromAgent::Exited { .. } => (),
         }

@@ -180,6 +180,11 @@ impl Running {
         }
     }
 
+    /// It says that what it did tells nothing about its tests.
+    pub(crate) fn failed(&mut self, why: String, stderr: String) {
+        self.ending.get_or_insert(Ending::NotStarted { why, stderr });
+    }
+
     /// Whether its agent died before it was over.
     pub(crate) fn is_orphan(&self) -> bool {
         self.is_orphan && !self.progress.is_complete()
@@ -458,6 +463,17 @@ mod tests {
         running.progress.ended(&end(0)).unwrap();
         running.exited(SEGV, at(3));
         assert_eq!(running.finish(at(4)), (Ending::Died(SEGV), None));
+    }
+
+    #[test]
+    fn a_run_that_cannot_tell_blames_nobody_and_says_why() {
+        let mut running = running(None);
+        running.failed("no report".to_owned(), "hint".to_owned());
+        running.exited(Exit { code: Some(1), signal: None }, at(3));
+        running.disconnected(1, at(3));
+        let ending = Ending::NotStarted { why: "no report".to_owned(), stderr: "hint".to_owned() };
+        assert_eq!(running.finish(at(4)), (ending, None));
+        assert_eq!(outcomes(&running), [Outcome::NotRun, Outcome::NotRun]);
     }
 
     #[test]

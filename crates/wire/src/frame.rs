@@ -61,8 +61,18 @@ pub trait Message: Serialize + DeserializeOwned {
 }
 
 impl Message for FromAgent {
-    const NAMES: &'static [&'static str] =
-        &["hello", "collected", "failed", "forked", "exited", "isolated", "start", "end", "done"];
+    const NAMES: &'static [&'static str] = &[
+        "hello",
+        "collected",
+        "failed",
+        "alive",
+        "forked",
+        "exited",
+        "isolated",
+        "start",
+        "end",
+        "done",
+    ];
 }
 
 impl Message for ToAgent {
@@ -234,6 +244,7 @@ mod tests {
                 position: position.into(),
                 attempt: attempt.into(),
             }),
+            Just(FromAgent::Alive {}),
             Just(FromAgent::Done { in_part: false, chosen: None }),
         ]
     }

@@ -12,13 +12,15 @@ pub enum FromAgent {
     Hello(Hello),
     /// Server: what there is to run.
     Collected(Collected),
-    /// Server: nothing could be collected.
+    /// Server: nothing could be collected. Run: what it did says nothing about its tests.
     Failed {
         /// What was tried.
         what: String,
         /// The whole complaint.
         text: String,
     },
+    /// Run: tests are under way, and the agent cannot see which.
+    Alive {},
     /// Server: a child for the run exists.
     Forked {
         /// Its run.
