@@ -38,7 +38,7 @@ const LAYERS: [&[&str]; 8] = [
     &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store", "unflake-calls"],
     &["unflake-detect", "unflake-engine", "unflake-known"],
     &["unflake-adapter", "unflake-report"],
-    &["unflake-pytest", "unflake-junit"],
+    &["unflake-pytest", "unflake-junit", "unflake-command"],
     &["unflake-campaign"],
     &["unflake-app"],
     &["unflake", "xtask"],
