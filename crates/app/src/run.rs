@@ -44,7 +44,7 @@ pub struct SingleRequest {
 
 fn order(sequence: Sequence, suite: &Suite, seed: u64) -> Order {
     let original = Order::original(suite);
-    match sequence {
+    let order = match sequence {
         Sequence::Original => original,
         Sequence::Reverse => original.reversed(),
         Sequence::Random => {
@@ -56,7 +56,8 @@ fn order(sequence: Sequence, suite: &Suite, seed: u64) -> Order {
             }
             Order::from_distinct(classes.concat())
         }
-    }
+    };
+    suite.as_run(order)
 }
 
 /// Runs the suite once.

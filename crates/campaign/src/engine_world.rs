@@ -297,7 +297,7 @@ pub enum WorldError {
     #[error(transparent)]
     Engine(EngineError),
     /// No process can be brought up any more.
-    #[error("no run can be started: {why}")]
+    #[error("no run can be made: {why}")]
     NotStarted {
         /// Why the last one could not.
         why: String,

@@ -45,7 +45,8 @@ impl Project {
     pub fn control(&self) -> Control {
         let orders = match self.settings.order {
             Kept::Exactly => OrderControl::Exact,
-            Kept::ByClass | Kept::NotAtAll => OrderControl::Classes,
+            Kept::ByClass => OrderControl::Classes,
+            Kept::NotAtAll => OrderControl::Fixed,
         };
         Control { orders, repeats: self.settings.row.repeats, restores: false }
     }

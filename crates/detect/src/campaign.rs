@@ -33,7 +33,7 @@ use futures_util::stream;
 use unflake_model::random::Random;
 use unflake_model::{
     Cause, Confidence, Dependencies, Environment, Evidence, Factors, Finding, HashSeeds, Order,
-    OutcomeChange, OutcomeKind, Repetition, Spent, Tally, TestIndex, Tried, Verdict,
+    OrderControl, OutcomeChange, OutcomeKind, Repetition, Spent, Tally, TestIndex, Tried, Verdict,
 };
 use unflake_orders::planned::Planned;
 use unflake_orders::reverse::{ReverseAfter, ReverseAfterPass, Shown, Turn};
@@ -219,7 +219,7 @@ impl Campaign {
     async fn dirty_first(&mut self) -> Result<(), OutOfBudget> {
         let suite = Rc::clone(self.lab.suite());
         let is_dirty: BTreeSet<TestIndex> = self.settings.dirty.iter().copied().collect();
-        if is_dirty.is_empty() || suite.keeps_classes() {
+        if is_dirty.is_empty() || suite.control().orders != OrderControl::Exact {
             return Ok(());
         }
         let (dirty, clean): (Vec<TestIndex>, Vec<TestIndex>) =

@@ -92,6 +92,9 @@ async fn victims_of(lab: &Lab, group: &Group, tests: &[TestIndex]) -> Vec<Findin
 fn in_front(lab: &Lab, group: &[TestIndex], tests: &[TestIndex]) -> Order {
     let suite = lab.suite();
     let all = [group, tests].concat();
+    if suite.keeps_order() {
+        return suite.as_run(Order::from_distinct(all));
+    }
     // Its class stands last where classes are kept together; so it is none of the group's.
     let is_apart = |test: &&TestIndex| {
         group.iter().all(|member| suite.class_of(*member) != suite.class_of(**test))

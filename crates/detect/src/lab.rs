@@ -451,7 +451,8 @@ impl Lab {
         self.run_with(order, self.environment, repetition).await
     }
 
-    /// Asks for one run of an order, in any environment.
+    /// Asks for one run of an order, in any environment. Where the runner has an order of its own,
+    /// that is what is asked for and recorded, so nothing is ever concluded from another.
     pub async fn run_with(
         &self,
         order: Order,
@@ -459,6 +460,7 @@ impl Lab {
         repetition: Repetition,
     ) -> Result<Rc<Run>, OutOfBudget> {
         let (reply, answer) = oneshot::channel();
+        let order = self.suite.as_run(order);
         let request = Request { order, environment, repetition, reply };
         self.desk.borrow_mut().waiting.entry(self.urgency).or_default().push_back(request);
         let run = answer.await.expect("the desk answers every request")?;

@@ -17,6 +17,9 @@ use crate::search::{all_cleaners, all_groups, groups_max, minimal_group};
 /// How many random arrangements of all other tests are searched for further groups.
 const N_SHUFFLED: usize = 4;
 
+/// Those before them: forwards and backwards.
+const N_UNSHUFFLED: usize = 2;
+
 /// What is known about the tests a target depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roles {
@@ -146,7 +149,7 @@ impl Roles {
             let cleaners = self.all_cleaners();
             let mut universes = arrangements(oracle, &cleaners);
             if self.are_others_innocent(oracle, &cleaners) {
-                universes.truncate(universes.len() - N_SHUFFLED);
+                universes.truncate(N_UNSHUFFLED);
             }
             for universe in universes {
                 all_groups(oracle, &universe, &mut self.groups).await?;
@@ -277,6 +280,9 @@ pub(crate) fn others(oracle: &Oracle) -> Vec<TestIndex> {
 /// them is unlikely to be hidden in all.
 pub(crate) fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> Vec<Vec<TestIndex>> {
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), left_out);
+    if oracle.lab().suite().keeps_order() {
+        return vec![forwards];
+    }
     let shuffled = |number| {
         let mut tests = forwards.clone();
         Random::labelled(oracle.target().get() as u64, &[number as u64]).shuffle(&mut tests);
@@ -287,7 +293,8 @@ pub(crate) fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> V
 }
 
 /// All other tests in their original order, and reversed; without those that were seen to end the
-/// process, since nothing would be learnt behind them.
+/// process, since nothing would be learnt behind them. Where the runner has an order of its own,
+/// those that it runs before the target, both times in that order.
 pub(crate) fn universes(
     lab: &Lab,
     target: TestIndex,
@@ -297,7 +304,11 @@ pub(crate) fn universes(
     let enders = ledger.process_enders();
     let is_wanted =
         |test: &TestIndex| *test != target && !left_out.contains(test) && !enders.contains(test);
-    let forwards: Vec<TestIndex> = lab.suite().tests().filter(is_wanted).collect();
-    let backwards = forwards.iter().rev().copied().collect();
-    [forwards, backwards]
+    let wanted: Vec<TestIndex> = lab.suite().tests().filter(is_wanted).collect();
+    if lab.suite().keeps_order() {
+        let before = lab.suite().arranged(&wanted, target);
+        return [before.clone(), before];
+    }
+    let backwards = wanted.iter().rev().copied().collect();
+    [wanted, backwards]
 }

@@ -96,8 +96,8 @@ pub(crate) async fn search_by_tours(
     roles: &mut Roles,
 ) -> Result<Toured, Stop> {
     let control = oracle.lab().suite().control();
-    if control.orders == OrderControl::Classes || !control.repeats {
-        // The target stands between tests of all classes on a tour, and runs many times.
+    if control.orders != OrderControl::Exact || !control.repeats {
+        // The target stands between all other tests on a tour, and runs many times.
         return Ok(Toured::NotMade);
     }
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), &BTreeSet::new());

@@ -279,6 +279,36 @@ fn what_was_found_for_a_victim_makes_its_siblings_cheap() {
     assert!(2 * attempts[10] < attempts[19], "the median and the dearest: {attempts:?}");
 }
 
+/// Of a runner that knows only the order in which tests are listed, every victim behind its
+/// polluter is found and nothing else is said: to rerun is all that can be done about orders.
+#[test]
+fn a_fixed_order_shows_what_comes_before_and_nothing_wrong_is_said() {
+    let victim = |victims: &[usize], polluter| Phenomenon::Victims {
+        victims: victims.iter().map(|it| at(*it)).collect(),
+        pollutions: vec![Pollution { polluters: Together::single(at(polluter)), cleaners: vec![] }],
+        ending: Ending::Fail,
+    };
+    let brittle = Phenomenon::Brittle {
+        brittle: at(20),
+        setters: vec![Together::single(at(4))],
+        pollutes: vec![],
+    };
+    let phenomena =
+        [victim(&[7], 3), victim(&(24..40).collect::<Vec<_>>(), 22), victim(&[9], 30), brittle];
+    let suite = Suite::of_sizes(&[20, 20]).unwrap().controlled(Control::FIXED);
+    let sim = SimSuite::planted(suite, &phenomena, Timing::USUAL, 1).unwrap();
+    for width in [1, 4] {
+        let (report, _) = run(&sim, 3, width);
+        for victim in (24..40).chain([7, 20]) {
+            let finding = found(&report, at(victim)).expect("what it depends on is listed before");
+            assert!(finding.confirmed, "test {victim}");
+            assert_confirms_only_truth(&sim, finding, "fixed");
+        }
+        assert!(found(&report, at(9)).is_none(), "its polluter never comes before it");
+        assert_eq!(report.findings.len(), 18);
+    }
+}
+
 /// 100,000 tests in classes of 5, of which 70,000 is polluted by 20,000 and cleaned by 50,000, and
 /// 33,333 needs 7.
 fn large() -> SimSuite {

@@ -359,3 +359,43 @@ fn classes_are_never_parted_where_the_runner_keeps_them_together() {
         assert_eq!(finding.dependencies.polluters, [vec![at(2)], vec![at(5), at(6)]]);
     }
 }
+
+/// A runner that knows only the order in which tests are listed: test 5 fails behind test 2 unless
+/// test 3 comes between.
+fn as_listed(experiment: &Experiment) -> Observation {
+    let tests = experiment.order.tests();
+    assert!(tests.is_sorted(), "{tests:?} cannot be run");
+    let fails = tests.contains(&at(2)) && !tests.contains(&at(3));
+    let attempt = |test: TestIndex| {
+        let failed = Outcome::Failed { phase: Phase::Call };
+        let outcome = if test == at(5) && fails { failed } else { Outcome::Passed };
+        Attempt { test, outcome, duration: Duration::from_millis(1) }
+    };
+    Observation {
+        run: experiment.run,
+        attempts: tests.iter().copied().map(attempt).collect(),
+        duration: Duration::from_millis(9),
+    }
+}
+
+#[test]
+fn only_subsequences_are_run_where_the_runner_keeps_the_listed_order() {
+    let suite = Rc::new(Suite::of_sizes(&[5, 5]).unwrap().controlled(Control::FIXED));
+    let answer =
+        |asked: Vec<Experiment>| -> Vec<Observation> { asked.iter().map(as_listed).collect() };
+    for depth in [Depth::Roles, Depth::Exhaustive, Depth::OneByOne] {
+        for width in [1, 4] {
+            let inquiry =
+                Inquiry::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(6), depth));
+            let (finding, _) = inquiry.drive(width, answer);
+            assert_eq!(finding.verdict, Verdict::NotFlaky, "{depth:?}");
+        }
+    }
+    // With its cleaner in every whole order, it takes the search one by one to see the victim.
+    let inquiry =
+        Inquiry::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(5), Depth::OneByOne));
+    let (finding, _) = inquiry.drive(2, answer);
+    assert_eq!((finding.verdict, finding.confirmed), (Verdict::OdVictim, true));
+    assert_eq!(finding.dependencies.polluters, [[at(2)]]);
+    assert_eq!(finding.dependencies.cleaners[0].cleaners, [at(3)]);
+}

@@ -18,6 +18,8 @@ pub enum OrderControl {
     Exact,
     /// Tests of a class run together; classes, and tests within each, in any order.
     Classes,
+    /// Any tests, but always in the order in which they are listed.
+    Fixed,
 }
 
 impl Control {
@@ -30,6 +32,9 @@ impl Control {
     /// The same, but the tests of a class stay together and can be repeated.
     pub const CLASSES: Self =
         Self { orders: OrderControl::Classes, repeats: true, restores: false };
+
+    /// Which tests run, each once, in the order in which they are listed.
+    pub const FIXED: Self = Self { orders: OrderControl::Fixed, repeats: false, restores: false };
 }
 
 /// Whether hash seeds are varied.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Control, OrderControl, TestId, TestIndex};
+use crate::{Control, Order, OrderControl, TestId, TestIndex};
 
 /// The place of a class in its suite, in order of first appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,13 +137,41 @@ impl Suite {
         self.control.orders == OrderControl::Classes
     }
 
+    /// Whether tests run in the order in which they are listed, whatever is asked for.
+    pub fn keeps_order(&self) -> bool {
+        self.control.orders == OrderControl::Fixed
+    }
+
+    /// What becomes of an order: itself, or the listed order of its tests if the runner knows no
+    /// other.
+    #[must_use]
+    pub fn as_run(&self, order: Order) -> Order {
+        if !self.keeps_order() || order.tests().is_sorted() {
+            return order;
+        }
+        let mut tests = order.tests().to_vec();
+        tests.sort_unstable();
+        Order::from_distinct(tests)
+    }
+
     /// These tests in an order that the runner knows, to be followed by the target: as they are;
     /// or, if it keeps classes together, class by class in the order of their first tests, with
-    /// that of the target at the end.
+    /// that of the target at the end. If it knows only the order in which tests are listed, those
+    /// listed before the target, because no others can come before it.
     pub fn arranged(&self, tests: &[TestIndex], target: TestIndex) -> Vec<TestIndex> {
-        if !self.keeps_classes() {
-            return tests.to_vec();
+        match self.control.orders {
+            OrderControl::Exact => tests.to_vec(),
+            OrderControl::Classes => self.class_by_class(tests, target),
+            OrderControl::Fixed => {
+                let mut before: Vec<TestIndex> =
+                    tests.iter().copied().filter(|test| *test < target).collect();
+                before.sort_unstable();
+                before
+            }
         }
+    }
+
+    fn class_by_class(&self, tests: &[TestIndex], target: TestIndex) -> Vec<TestIndex> {
         let mut rank: BTreeMap<ClassIndex, usize> = BTreeMap::new();
         for test in tests {
             let n_seen = rank.len();
@@ -256,5 +284,18 @@ mod tests {
         let suite = suite.controlled(Control::CLASSES);
         assert_eq!(suite.arranged(&mixed, TestIndex::new(3)), at(&[4, 5, 0, 1, 2]));
         assert_eq!(suite.arranged(&at(&[0, 4]), TestIndex::new(1)), at(&[4, 0]));
+    }
+
+    #[test]
+    fn where_the_order_is_fixed_only_tests_listed_before_the_target_come_before_it() {
+        let at =
+            |tests: &[usize]| tests.iter().map(|test| TestIndex::new(*test)).collect::<Vec<_>>();
+        let suite = Suite::of_sizes(&[6]).unwrap();
+        let mixed = Order::from_distinct(at(&[4, 0, 2]));
+        assert_eq!(suite.as_run(mixed.clone()), mixed);
+        let suite = suite.controlled(Control::FIXED);
+        assert_eq!(suite.as_run(mixed).tests(), at(&[0, 2, 4]));
+        assert_eq!(suite.arranged(&at(&[4, 2, 0]), TestIndex::new(3)), at(&[0, 2]));
+        assert_eq!(suite.arranged(&at(&[4, 5]), TestIndex::new(3)), []);
     }
 }

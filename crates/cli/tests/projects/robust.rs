@@ -85,7 +85,7 @@ fn a_process_that_ends_before_its_first_test_is_named_by_how_and_by_its_last_wor
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("history.sqlite");
     let ran = project.run(&["shake", VICTIM, "--store", store.to_str().unwrap()]);
-    ran.could_not_run(&["no run can be started", said]);
+    ran.could_not_run(&["no run can be made", said]);
     let campaigns = Store::open(&store).unwrap().campaigns(9).unwrap();
     let [campaign] = &campaigns[..] else { panic!("{campaigns:?}") };
     assert_eq!((campaign.n_runs, campaign.ended.as_deref()), (3, Some("interrupted")));
