@@ -79,11 +79,11 @@ pub enum OpenError {
 /// `unflake.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnOption {
-    /// Its name, as it is typed and as it is spelled in the file.
+    /// Its name, as it is spelled in the file; for how it is typed, see [`OwnOption::typed`].
     pub name: &'static str,
     /// The table of the file in which it stands; none for the top.
     pub table: Option<&'static str>,
-    /// What its value is called in `--help`; without one it cannot be typed.
+    /// What its value is called in `--help`; without one it is not shown there.
     pub value_name: Option<&'static str>,
     /// One line for `--help`.
     pub help: &'static str,
@@ -104,6 +104,16 @@ pub enum OwnValue {
     Path,
     /// Several texts.
     Texts,
+    /// `true` or `false`.
+    Switch,
+}
+
+impl OwnOption {
+    /// What it is called when it is typed: behind the name of its table, which keeps it apart from
+    /// options that every project has.
+    pub fn typed(&self) -> String {
+        self.table.map_or_else(|| self.name.to_owned(), |table| format!("{table}-{}", self.name))
+    }
 }
 
 /// Values of an adapter's own options, by name.

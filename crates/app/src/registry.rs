@@ -2,6 +2,7 @@
 //!
 //! The only place above the adapters that names them. A new runner is one line in [`ADAPTERS`].
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use unflake_adapter::{Adapter, OwnOptions};
@@ -11,18 +12,34 @@ use unflake_model::TestId;
 
 /// All adapters. Of several that recognise a folder, the first is taken; where none does, the very
 /// first.
-pub const ADAPTERS: [&dyn Adapter; 2] = [&unflake_pytest::Pytest, &unflake_junit::JUnit];
+pub const ADAPTERS: [&dyn Adapter; 3] =
+    [&unflake_pytest::Pytest, &unflake_junit::JUnit, &unflake_command::Command];
+
+/// The option of a described runner that says which runner it is.
+const KIND: &str = "kind";
 
 /// The adapter for a project: the one whose runner was named, or whose own option was given, or
 /// that recognises the folder.
 pub fn adapter_for(folder: &Path, runner: Option<&str>, own: &OwnOptions) -> &'static dyn Adapter {
     let all = || ADAPTERS.into_iter();
+    let runner = runner.or_else(|| settled_runner(own));
     let is_named = |adapter: &&dyn Adapter| runner.is_some_and(|name| adapter.reaches(name));
     let has_own = |adapter: &&dyn Adapter| {
         adapter.options().iter().any(|option| own.names().any(|name| name == option.name))
     };
     let found = all().find(is_named).or_else(|| all().find(has_own));
     found.or_else(|| all().find(|it| it.recognises(folder))).unwrap_or(ADAPTERS[0])
+}
+
+/// The runner that a project names in its settings, if it does.
+pub fn settled_runner(own: &OwnOptions) -> Option<&str> {
+    own.one(KIND).and_then(OsStr::to_str)
+}
+
+/// Lives as an agent of ours that is this program again, if these arguments ask for that; the
+/// status to leave with.
+pub fn as_agent(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
+    unflake_command::agent::run(arguments)
 }
 
 /// The adapter that reaches the runner of this name, as reports and records spell it.
@@ -53,6 +70,9 @@ mod tests {
         own.set("python", vec!["python3".into()]);
         assert_eq!(runner_of(None, &own), "pytest");
         assert_eq!(runner_of(Some("junit"), &own), "junit");
+        own.set("kind", vec!["command".into()]);
+        assert_eq!(runner_of(None, &own), "command");
+        assert_eq!(runner_of(Some("junit"), &own), "junit", "what is typed goes first");
         std::fs::write(folder.path().join("setup.cfg"), "").unwrap();
         assert_eq!(runner_of(None, &OwnOptions::default()), "pytest");
     }

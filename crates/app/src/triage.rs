@@ -256,16 +256,16 @@ impl Bench {
 
     fn look(&mut self, test: TestIndex, before: &[TestIndex], tries: u64) -> Result<Seen, Stopped> {
         let mut seen = Seen::default();
-        let after = [before, &[test]].concat();
+        let suite = self.world.engine().suite(|_| Duration::ZERO);
+        let after = suite.as_run(Order::from_distinct([before, &[test]].concat()));
+        let twice = if suite.control().repeats { Repetition::Twice } else { Repetition::Once };
         // In turn, because failures come in bursts.
         for _ in 0..tries {
-            let alone = self.run(Order::from_distinct([test]), Repetition::Twice, test)?;
-            if let [first, second] = alone[..] {
-                add(&mut seen.alone, first);
-                add(&mut seen.again, second);
+            let alone = self.run(Order::from_distinct([test]), twice, test)?;
+            for (attempts, ended) in [&mut seen.alone, &mut seen.again].into_iter().zip(alone) {
+                add(attempts, ended);
             }
-            let prefix = Order::from_distinct(after.clone());
-            let prefix = self.run(prefix, Repetition::Once, test)?;
+            let prefix = self.run(after.clone(), Repetition::Once, test)?;
             for evidence in prefix {
                 add(&mut seen.same_prefix, evidence);
             }

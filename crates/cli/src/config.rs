@@ -33,7 +33,8 @@ pub(crate) const NAME: &str = "unflake.toml";
 
 /// One thing that a project can settle.
 pub(crate) struct Setting {
-    /// The only command it is for, under whose name it stands in the file.
+    /// The only command it is for, or the table of an adapter, under whose name it stands in the
+    /// file.
     pub(crate) command: Option<&'static str>,
     /// The name of the option, and the key in the file.
     pub(crate) key: &'static str,
@@ -45,6 +46,8 @@ pub(crate) struct Setting {
     pub(crate) why: &'static str,
     kind: Kind,
     check: fn(&str) -> Result<(), String>,
+    /// The option of an adapter, if it is one.
+    own: Option<&'static OwnOption>,
 }
 
 /// What a value looks like.
@@ -74,8 +77,12 @@ impl Kind {
 /// All of them: first those that only one adapter knows, then the rest in the order in which people
 /// ask for them.
 pub(crate) fn settings() -> &'static [Setting] {
-    static ALL: LazyLock<Vec<Setting>> =
-        LazyLock::new(|| own_options().map(Setting::own).chain(SETTINGS).collect());
+    static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+        let mut all: Vec<Setting> = own_options().map(Setting::own).chain(SETTINGS).collect();
+        // What stands below a heading of the file comes after all that does not.
+        all.sort_by_key(|setting| setting.command.is_some());
+        all
+    });
     &ALL
 }
 
@@ -91,6 +98,7 @@ const SETTINGS: [Setting; 15] = [
               too long.",
         kind: Kind::Paths,
         check: |_| Ok(()),
+        own: None,
     },
     Setting {
         command: None,
@@ -100,6 +108,7 @@ const SETTINGS: [Setting; 15] = [
         why: "Options that the runner needs every time, such as [\"-m\", \"not slow\"].",
         kind: Kind::Texts,
         check: |_| Ok(()),
+        own: None,
     },
     Setting {
         command: None,
@@ -111,6 +120,7 @@ const SETTINGS: [Setting; 15] = [
               waits.",
         kind: Kind::Text,
         check: |text| time_limit(text).map(drop),
+        own: None,
     },
     Setting {
         command: None,
@@ -121,6 +131,7 @@ const SETTINGS: [Setting; 15] = [
               it gives the same effort on every machine.",
         kind: Kind::Number,
         check: positive,
+        own: None,
     },
     Setting {
         command: None,
@@ -130,6 +141,7 @@ const SETTINGS: [Setting; 15] = [
         why: "How sure answers must be. More costs more runs.",
         kind: Kind::Number,
         check: |text| Confidence::new(number(text)?).map(drop).map_err(|error| error.to_string()),
+        own: None,
     },
     Setting {
         command: None,
@@ -140,6 +152,7 @@ const SETTINGS: [Setting; 15] = [
               orders to be seen.",
         kind: Kind::Number,
         check: |text| flake_rate(number(text)?).map(drop),
+        own: None,
     },
     Setting {
         command: None,
@@ -151,6 +164,7 @@ const SETTINGS: [Setting; 15] = [
               question in a process of its own).",
         kind: Kind::Text,
         check: one_of::<DepthArg>,
+        own: None,
     },
     Setting {
         command: None,
@@ -161,6 +175,7 @@ const SETTINGS: [Setting; 15] = [
               Set 1 where tests share something that cannot be isolated.",
         kind: Kind::Number,
         check: positive,
+        own: None,
     },
     Setting {
         command: None,
@@ -170,6 +185,7 @@ const SETTINGS: [Setting; 15] = [
         why: "How long one test may take before it is stopped. Set it above the slowest test.",
         kind: Kind::Text,
         check: |text| time_limit(text).map(drop),
+        own: None,
     },
     Setting {
         command: None,
@@ -181,6 +197,7 @@ const SETTINGS: [Setting; 15] = [
               \"no-net\"; `run` heeds only its own option, and is not kept apart without.",
         kind: Kind::Text,
         check: one_of::<IsolationArg>,
+        own: None,
     },
     Setting {
         command: None,
@@ -191,6 +208,7 @@ const SETTINGS: [Setting; 15] = [
               the project; name one to share it.",
         kind: Kind::Path,
         check: |_| Ok(()),
+        own: None,
     },
     Setting {
         command: None,
@@ -201,6 +219,7 @@ const SETTINGS: [Setting; 15] = [
               in reports, instead of ***. The history never has them.",
         kind: Kind::Switch,
         check: |_| Ok(()),
+        own: None,
     },
     Setting {
         command: None,
@@ -211,6 +230,7 @@ const SETTINGS: [Setting; 15] = [
               are heeded), \"always\", or \"never\".",
         kind: Kind::Text,
         check: one_of::<ColorArg>,
+        own: None,
     },
     Setting {
         command: Some("trace"),
@@ -221,6 +241,7 @@ const SETTINGS: [Setting; 15] = [
               Without it, those known to be random, slow or far away are taken.",
         kind: Kind::Path,
         check: |_| Ok(()),
+        own: None,
     },
     Setting {
         command: Some("lint"),
@@ -232,6 +253,7 @@ const SETTINGS: [Setting; 15] = [
               \"tests/test_a.py::*: os.environ['X']\".",
         kind: Kind::Texts,
         check: |_| Ok(()),
+        own: None,
     },
 ];
 
@@ -361,13 +383,16 @@ impl Config {
     }
 }
 
-/// Options that mean something else than for `detect`: `init` writes the file, a replay is with
-/// the interpreter of the run, and `run` isolates only where somebody asks for it.
-const OTHERS: [(&str, &str); 3] = [("init", "python"), ("replay", "python"), ("run", "isolation")];
+/// Commands to which what adapters need has another meaning than to `detect`: `init` writes the
+/// file, and a replay is as the run was.
+const NOT_OWN: [&str; 2] = ["init", "replay"];
+
+/// `run` isolates only where somebody asks for it.
+const OTHERS: [(&str, &str); 1] = [("run", "isolation")];
 
 impl Setting {
     /// An option of an adapter.
-    fn own(option: &OwnOption) -> Self {
+    fn own(option: &'static OwnOption) -> Self {
         Self {
             command: option.table,
             key: option.name,
@@ -378,12 +403,17 @@ impl Setting {
                 OwnValue::Text => Kind::Text,
                 OwnValue::Path => Kind::Path,
                 OwnValue::Texts => Kind::Texts,
+                OwnValue::Switch => Kind::Switch,
             },
             check: |_| Ok(()),
+            own: Some(option),
         }
     }
 
     fn is_about(&self, command: &str, option: &clap::Arg) -> bool {
+        if let Some(own) = self.own {
+            return option.get_id().as_str() == own.typed() && !NOT_OWN.contains(&command);
+        }
         option.get_id().as_str() == self.key.replace('-', "_")
             && self.command.is_none_or(|only| only == command)
             && !OTHERS.contains(&(command, self.key))

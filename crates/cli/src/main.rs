@@ -33,11 +33,16 @@ use config::Config;
 use exit::Failure;
 use running::here;
 use screen::Screen;
+use unflake_app::registry;
 use unflake_campaign::masked;
 use unflake_engine::strays;
 use unflake_model::secret::Secrets;
 
 fn main() -> ExitCode {
+    // Where this program is an agent of its own, nothing is typed.
+    if let Some(status) = registry::as_agent(std::env::args_os().skip(1)) {
+        return ExitCode::from(status);
+    }
     // What is typed wrong is told before what is written wrong.
     let typed = match Args::command().try_get_matches() {
         Ok(typed) => typed,

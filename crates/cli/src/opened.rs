@@ -7,7 +7,7 @@ use std::time::Duration;
 use unflake_adapter::{
     Abilities, Adapter, Call, Need, OpenError, Opening, OwnOptions, Part, Project, Readied,
 };
-use unflake_app::registry::{ADAPTERS, adapter_for};
+use unflake_app::registry::{ADAPTERS, adapter_for, settled_runner};
 use unflake_engine::{Interrupt, Level};
 use unflake_report::visible;
 
@@ -40,7 +40,7 @@ impl<'a> Typed<'a> {
     pub(crate) fn opening(&self, folder: PathBuf, interrupt: &'a Interrupt) -> Opening<'a> {
         Opening {
             folder,
-            runner: self.runner,
+            runner: self.runner.or_else(|| settled_runner(self.own)),
             paths: self.paths,
             options: self.options,
             own: self.own,

@@ -17,15 +17,16 @@ pub(crate) fn own_options() -> impl Iterator<Item = &'static OwnOption> {
 fn arg(option: &OwnOption) -> Arg {
     let is_hidden = option.value_name.is_none();
     let action = match option.value {
-        OwnValue::Text | OwnValue::Path => ArgAction::Set,
+        OwnValue::Text | OwnValue::Path | OwnValue::Switch => ArgAction::Set,
         OwnValue::Texts => ArgAction::Append,
     };
-    Arg::new(option.name)
-        .long(option.name)
+    Arg::new(option.typed())
+        .long(option.typed())
         .value_name(option.value_name.unwrap_or("VALUE"))
         .value_parser(clap::value_parser!(std::ffi::OsString))
         .help(option.help)
         .hide(is_hidden)
+        .allow_hyphen_values(option.table.is_some())
         .action(action)
 }
 
@@ -43,7 +44,7 @@ impl clap::FromArgMatches for OwnArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut own = OwnOptions::default();
         for option in own_options() {
-            if let Some(values) = matches.get_many(option.name) {
+            if let Some(values) = matches.get_many(&option.typed()) {
                 own.set(option.name, values.cloned().collect());
             }
         }

@@ -17,16 +17,21 @@
 //! | `judge` | what follows for each test, given how the command left? |
 //! | [`agent`] | runs for the engine |
 //! | `plain` | runs without us, and the command to paste |
+//! | `options` | which of that can be typed, and stand in `unflake.toml`? |
+//! | `adapter` | what is all this to the rest of unflake? |
 
+mod adapter;
 pub mod agent;
 mod judge;
 mod listing;
 mod names;
+mod options;
 mod plain;
 mod project;
 mod report;
 pub mod settings;
 mod template;
 
+pub use adapter::Command;
 pub use plain::{Plain, PlainError};
 pub use project::Project;

@@ -17,7 +17,8 @@ pub(super) fn read(text: &str) -> Result<Report, BadReport> {
     Ok(Report { cases: cases.into_iter().map(case).collect(), bailed: None })
 }
 
-fn case(read: junit_xml::Case) -> Case {
+/// What is said in one `testcase`.
+pub(crate) fn case(read: junit_xml::Case) -> Case {
     // Of several complaints the heaviest decides.
     let weight = |kind| match kind {
         ComplaintKind::Failure => 3,

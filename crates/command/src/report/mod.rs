@@ -4,7 +4,7 @@
 //! which test it is about, are different questions; `names` answers the second.
 
 mod ctrf;
-mod junit;
+pub(crate) mod junit;
 pub(crate) mod tap;
 
 use std::time::Duration;
