@@ -127,7 +127,9 @@ fn study_in(
     let code = ready.as_ref().map(|ready: &Ready| ready.code().to_owned());
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let mut warnings = collection_warnings(&engine);
-    warnings.extend(not_repeated(engine.collected()));
+    // Of a runner that repeats none, nobody expects it.
+    let repeats = engine.suite(|_| Duration::ZERO).control().repeats;
+    warnings.extend(not_repeated(engine.collected()).filter(|_| repeats));
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
     let around = Around { collected: &collected, interrupt, start_time, test_timeout };

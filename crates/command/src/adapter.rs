@@ -89,6 +89,8 @@ impl adapter::Adapter for Command {
         checks.push(Check::ok("order", order(project.settings.order)));
         let launch = project.launch(limits.clone());
         let suite = examine_engine(launch, opening.interrupt, &mut checks);
+        // A command is neither forked nor has it plugins that we know of.
+        checks.retain(|check| !["fork", "plugins"].contains(&check.what));
         Examination { checks, suite, presets: Vec::new() }
     }
 

@@ -25,6 +25,7 @@ use super::output::bounded;
 use super::pace::Pace;
 use super::seam::{adopt_orphans, command, die_with_parent, end_descendants, has_children, now};
 use crate::listing::{Listing, listing};
+use crate::options::NAME;
 use crate::settings::Settings;
 
 /// How the engine is reached.
@@ -264,7 +265,8 @@ fn collected(settings: &Settings, found: &Listing) -> io::Result<Collected> {
         errors: found.refused.iter().map(error).collect(),
         fork: None,
         rootdir: std::env::current_dir()?.to_string_lossy().into_owned(),
-        runner: settings.row.run.first().cloned().unwrap_or_default(),
+        // By its name alone it is found again; which command it is, is said behind.
+        runner: format!("{NAME} {}", settings.row.run.first().map_or("", String::as_str)),
         plugins: Vec::new(),
     })
 }

@@ -1,0 +1,137 @@
+//! A project whose runner is a command, from `unflake.toml` to the exit code.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests are outside of test functions, where clippy.toml allows it"
+)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A runner of six tests, of which `cart::victim` fails behind `store::polluter`.
+const RUNNER: &str = r#"#!/bin/sh
+tests="cart::total cart::victim cart::tax store::polluter store::open store::shut"
+if [ "$1" = --list ]; then printf '%s\n' $tests; exit; fi
+report=$2; shift 2
+rate=1 code=0
+{
+  echo "<testsuite>"
+  for test; do
+    echo "<testcase classname='${test%%::*}' name='${test##*::}'>"
+    [ "$test" = store::polluter ] && rate=2
+    if [ "$test" = cart::victim ] && [ $rate != 1 ]; then
+      echo "<failure message='rate is 2, not 1'/>"; code=1
+    fi
+    echo "</testcase>"
+    [ "$test" = "$TWICE" ] && echo "<testcase classname='cart' name='tax'/>"
+  done
+  echo "</testsuite>"
+} > "$report"
+exit $code
+"#;
+
+/// As the documents have it.
+const SETTINGS: &str = r#"[runner]
+kind = "command"
+list = ["./t", "--list"]                          # prints one test id a line
+run = ["./t", "--junit", "{report}", "{tests}"]   # {tests}: one argument each; {list}: a file, an id a line
+report = "junit"                                  # or "tap", "ctrf", "exit" (one test per process, by exit code)
+"#;
+
+fn project(settings: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let runner = folder.path().join("t");
+    fs::write(&runner, RUNNER).unwrap();
+    fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("unflake.toml"), settings).unwrap();
+    folder
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is what is tested, and a process is the only way to it"
+)]
+fn unflake(folder: &TempDir, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
+    command.args(args).current_dir(folder.path());
+    command.env("UNFLAKE_STORE", folder.path().join(".unflake/history.sqlite"));
+    command.output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    let both = [&*output.stdout, &*output.stderr].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)))
+}
+
+#[test]
+fn a_victim_and_its_polluter_are_found_and_told_by_every_command() {
+    let folder = project(SETTINGS);
+    let doctor = unflake(&folder, &["doctor"]);
+    assert_eq!(doctor.status.code(), Some(0), "{}", text(&doctor));
+    assert!(text(&doctor).contains("6 tests collected"), "{}", text(&doctor));
+
+    let detected = unflake(&folder, &["detect", "--json", "--flake-rate", "0.3"]);
+    assert_eq!(detected.status.code(), Some(1), "{}", text(&detected));
+    let found = json(&detected).to_string();
+    assert!(found.contains("cart::victim") && found.contains("store::polluter"), "{found}");
+    assert!(found.contains("od-victim"), "{found}");
+
+    let why = unflake(&folder, &["why", "cart::victim"]);
+    assert_eq!(why.status.code(), Some(1), "{}", text(&why));
+    let said = text(&why);
+    assert!(said.contains("polluter       store::polluter"), "{said}");
+    assert!(said.contains("./t --junit /tmp/report.xml store::polluter cart::victim"), "{said}");
+
+    let run = unflake(&folder, &["run", "--order", "reverse", "--json"]);
+    assert_eq!(run.status.code(), Some(1), "{}", text(&run));
+    assert!(text(&run).contains("cart::victim"), "{}", text(&run));
+
+    let history = text(&unflake(&folder, &["history"]));
+    let campaign = history.split_whitespace().next().unwrap();
+    // What was settled for a run is on record with it.
+    fs::remove_file(folder.path().join("unflake.toml")).unwrap();
+    for by in [&["--plain"][..], &[]] {
+        let run = format!("{campaign}/0");
+        let replayed = unflake(&folder, &[&["replay", run.as_str()][..], by].concat());
+        assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
+        assert!(text(&replayed).contains("Ended as on record."), "{}", text(&replayed));
+    }
+}
+
+#[test]
+fn a_test_that_a_report_does_not_name_or_names_twice_is_an_error_said_as_such() {
+    let pattern = format!("{SETTINGS}id = \"{{classname}}#{{name}}\"\n");
+    let twice = format!("{SETTINGS}env = [\"TWICE=cart::tax\"]\n");
+    for (settings, said) in [
+        (pattern, "no run can be made: the report does not name `cart::total`"),
+        (twice, "no run can be made: the report names `cart::tax` twice"),
+    ] {
+        let folder = project(&settings);
+        let detected = unflake(&folder, &["detect"]);
+        assert_eq!(detected.status.code(), Some(3), "{}", text(&detected));
+        assert!(text(&detected).contains(said), "{}", text(&detected));
+    }
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused_with_advice() {
+    for (settings, said) in [
+        ("[runner]\nkind = \"command\"\nrun = [\"./t\"]\n", "`list` of the runner is missing"),
+        ("[runner]\nkind = \"comand\"\nlist = [\"./t\"]\n", "`run` of the runner is missing"),
+        ("[runner]\nrepeats = 1\n", "`repeats` must be true or false, not `1`"),
+        ("[runner]\nlost = 1\n", "nobody knows the key `lost`; there are kind, list, run"),
+    ] {
+        let folder = project(settings);
+        let detected = unflake(&folder, &["detect"]);
+        assert!(text(&detected).contains(said.split("; ").next().unwrap()), "{}", text(&detected));
+        assert_ne!(detected.status.code(), Some(0));
+    }
+}
