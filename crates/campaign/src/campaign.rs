@@ -8,7 +8,7 @@ use unflake_adapter::{Around, Part, PlainRunner, collection_warnings, with_cause
 use unflake_calls::Set;
 use unflake_detect::reruns::schedule::Exposure;
 use unflake_detect::why::Known;
-use unflake_engine::{Collected, Interrupt, Limits};
+use unflake_engine::{Collected, Engine, Interrupt, Limits};
 use unflake_known::{Cold, Ended, Exhibit, Origin, Study, Warning};
 use unflake_model::{Confidence, RootCause, Spent, Suite, TestIndex, Verdict};
 
@@ -127,9 +127,7 @@ fn study_in(
     let code = ready.as_ref().map(|ready: &Ready| ready.code().to_owned());
     let target = target(&request.question, &engine.suite(|_| Duration::ZERO))?;
     let mut warnings = collection_warnings(&engine);
-    // Of a runner that repeats none, nobody expects it.
-    let repeats = engine.suite(|_| Duration::ZERO).control().repeats;
-    warnings.extend(not_repeated(engine.collected()).filter(|_| repeats));
+    warnings.extend(not_repeated(&engine));
     let collected = engine.collected().clone();
     let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
     let around = Around { collected: &collected, interrupt, start_time, test_timeout };
@@ -346,8 +344,13 @@ fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
 }
 
 /// Tests that are not run a second time in one process.
-fn not_repeated(collected: &Collected) -> Option<Warning> {
-    let tests = collected.tests.iter().filter(|test| test.once).map(|test| test.id.clone());
+fn not_repeated(engine: &Engine) -> Option<Warning> {
+    // Of a runner that repeats none, nobody expects it.
+    if !engine.suite(|_| Duration::ZERO).control().repeats {
+        return None;
+    }
+    let tests =
+        engine.collected().tests.iter().filter(|test| test.once).map(|test| test.id.clone());
     let tests: Vec<String> = tests.collect();
     (!tests.is_empty()).then_some(Warning::NotRepeated { tests })
 }
