@@ -343,16 +343,13 @@ fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
     traced.exposures(&Set::known()).into_iter().map(first).collect()
 }
 
-/// Tests that are not run a second time in one process.
+/// Tests that are not run a second time in one process. Of a runner that repeats none, nobody
+/// expects it.
 fn not_repeated(engine: &Engine) -> Option<Warning> {
-    // Of a runner that repeats none, nobody expects it.
-    if !engine.suite(|_| Duration::ZERO).control().repeats {
-        return None;
-    }
-    let tests =
-        engine.collected().tests.iter().filter(|test| test.once).map(|test| test.id.clone());
-    let tests: Vec<String> = tests.collect();
-    (!tests.is_empty()).then_some(Warning::NotRepeated { tests })
+    let repeats = engine.suite(|_| Duration::ZERO).control().repeats;
+    let once = engine.collected().tests.iter().filter(|test| test.once);
+    let tests: Vec<String> = once.map(|test| test.id.clone()).collect();
+    (repeats && !tests.is_empty()).then_some(Warning::NotRepeated { tests })
 }
 
 /// The same, with runs under the numbers by which others know them.
