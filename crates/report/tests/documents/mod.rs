@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
-use unflake_known::Warning;
+use unflake_known::{Cold, Confirmation, Warning};
 use unflake_model::{OutcomeKind, StateKind, Suite, Verdict};
 use unflake_report::json::Listed;
 use unflake_report::orders::{OrdersOrigin, Plan};
@@ -143,6 +143,23 @@ fn findings_of_modules_and_of_a_list_are_one_document() {
     listed.studies.push(("core".to_owned(), one.study()));
     let document = check("findings", &json::render_list(&listed));
     assert_eq!(document["documents"][1]["module"], "core");
+}
+
+#[test]
+fn a_finding_with_all_that_most_findings_do_not_have() {
+    let mut case = every_verdict();
+    let exhibit = &mut case.exhibits[0];
+    exhibit.choices = vec![values::choice(None), values::choice(Some("t.py:3"))];
+    exhibit.factors = vec![values::factor()];
+    exhibit.cold = Cold::Said(Confirmation { as_predicted: 3, tries: 3, others: 2 });
+    let document = check("findings", &json::render(&[("", case.view())], Command::Why));
+    let finding = &document["findings"][0];
+    assert_eq!(
+        (&finding["choices"][1]["test"], finding["choices"][0]["test"].is_null()),
+        (&"t.py:3".into(), true)
+    );
+    assert_eq!(finding["known_factors"][0]["with"], json!({"failures": 9, "runs": 10}));
+    assert_eq!(finding["evidence"]["cold"]["others"], 2);
 }
 
 #[test]

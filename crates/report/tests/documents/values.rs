@@ -12,8 +12,8 @@ use unflake_known::replay::{Difference, Replay};
 use unflake_known::single::{Failing, Known, Sequence, Single};
 use unflake_known::triage::{Seen, Triage, Triaged};
 use unflake_known::{
-    Check, Failure, KnownFactor, Lesson, Origin, Past, PastCampaign, PastFailure, PastRecord,
-    RerunStudy, Warning,
+    Check, Choice, Failure, KnownFactor, Lesson, Origin, Past, PastCampaign, PastFailure,
+    PastRecord, RerunStudy, Warning,
 };
 use unflake_model::{
     Confidence, Evidence, Factor, OutcomeKind, Repetition, RootCause, Suite, Tally, TestId,
@@ -43,7 +43,17 @@ fn origin() -> Origin {
     Origin::new("pytest 9.2.0", 7, "unflake run", Some("3f2a91".to_owned()))
 }
 
-fn factor() -> KnownFactor {
+pub(crate) fn choice(test: Option<&str>) -> Choice {
+    Choice {
+        api: "java.util.HashMap$KeySet.iterator".to_owned(),
+        place: "com.acme.Receipt.text(Receipt.java:28)".to_owned(),
+        test: test.map(str::to_owned),
+        number: 3,
+        n: 12,
+    }
+}
+
+pub(crate) fn factor() -> KnownFactor {
     KnownFactor {
         factors: [Factor::HashSeed].into_iter().collect(),
         how: vec!["PYTHONHASHSEED=3".to_owned()],
