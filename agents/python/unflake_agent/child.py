@@ -56,6 +56,8 @@ class Run(NamedTuple):
     perturb: Optional[Dict[str, Any]] = None
     """Which circumstances are made otherwise, and the seed for it; None for none."""
     trace: Any = False
+    count: Any = False
+    """Whether a traced run tells how often functions are called, too."""
     """Whether the functions that each test calls are told (or by which means, for our tests)."""
 
     @classmethod
@@ -273,7 +275,7 @@ def _trace(run: Run, setting: Setting) -> Any:
     """Who notes the functions that tests call, if anybody is to."""
     if not run.trace:
         return None
-    trace = setting.bring("trace").Trace(run.trace)
+    trace = setting.bring("trace").Trace("counted" if run.count else run.trace)
     setting.suite.tell_calls(trace)
     return trace
 

@@ -10,8 +10,8 @@ use unflake_model::{Control, Factors, HashSeeds};
 pub struct Abilities {
     /// What the runner lets us decide about a run.
     pub control: Control,
-    /// Whether the functions that tests call can be traced.
-    pub traces: bool,
+    /// What can be seen of the functions that tests call.
+    pub calls: Calls,
     /// Whether the state that tests leave behind can be watched.
     pub watches: bool,
     /// Whether test files can be changed so that a test no longer depends on others.
@@ -30,11 +30,22 @@ pub struct Abilities {
     pub isolation: &'static [Level],
 }
 
+/// What can be seen of the functions that tests call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// Nothing.
+    Unseen,
+    /// Which are called.
+    Noted,
+    /// And how often each.
+    Counted,
+}
+
 impl Abilities {
     /// Runs whole orders, each in a fresh process, and nothing else.
     pub const LEAST: Self = Self {
         control: Control::ORDERS,
-        traces: false,
+        calls: Calls::Unseen,
         watches: false,
         mends: false,
         hash_seeds: HashSeeds::Fixed,

@@ -18,7 +18,7 @@ mod plain;
 
 use std::path::Path;
 
-pub use abilities::Abilities;
+pub use abilities::{Abilities, Calls};
 pub use doctor::{Examination, Found, Preset, collection_warnings, examine_engine, with_causes};
 pub use mender::{ChangedFile, MendError, Mender, Proposals, Wrong, WrongState, changed};
 pub use opening::{OpenError, Opening, OwnOption, OwnOptions, OwnValue, folders_of_project};

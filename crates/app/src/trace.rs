@@ -3,7 +3,8 @@
 //! The suite is run once, traced ([`unflake_campaign::trace`]). [`labelled`] adds what the history
 //! says about the tests, for [`crate::learn`].
 
-use unflake_adapter::Part;
+use unflake_adapter::{Calls, Part};
+use unflake_calls::Set;
 use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::{History, HistoryError};
 use unflake_campaign::logbook::Progress;
@@ -20,16 +21,22 @@ const N_CAMPAIGNS: usize = 20;
 /// Attempts in which a test never failed, from which on it is held to be sound.
 const N_ATTEMPTS_SOUND: u64 = 2;
 
-/// Runs the suite once, traced.
+/// Runs the suite once, traced, and the tests that call functions of the set once more to count
+/// the calls.
 pub fn trace(
     project: &dyn Part,
+    set: &Set,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Traced, CampaignError> {
     progress.stage("collecting tests");
     let mut engine = start(project, limits, interrupt)?;
-    trace_in(&mut engine, progress)
+    let mut traced = trace_in(&mut engine, progress)?;
+    if project.abilities().calls == Calls::Counted && !traced.is_interrupted {
+        traced.count_calls(set, &mut engine, progress);
+    }
+    Ok(traced)
 }
 
 /// What was traced, as lines to learn from, with what the history knows about each test.

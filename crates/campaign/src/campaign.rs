@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use unflake_adapter::{Around, Part, PlainRunner, collection_warnings, with_causes};
+use unflake_adapter::{Around, Calls, Part, PlainRunner, collection_warnings, with_causes};
 use unflake_calls::Set;
 use unflake_detect::reruns::schedule::Exposure;
 use unflake_detect::why::Known;
@@ -95,6 +95,12 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// Whether what tests call matters, and can be seen.
+    fn is_traced(&self, request: &Request) -> bool {
+        let matters = matches!(request.question, Question::Reruns(_));
+        matters && self.part.abilities().calls != Calls::Unseen
+    }
+
     /// Tests that leave something behind, if that is worth looking for.
     fn dirty(
         &self,
@@ -134,7 +140,7 @@ fn study_in(
     let runner = &*part.plain(around);
     let mut world = EngineWorld::new(engine, limits.jobs);
 
-    let is_traced = matches!(request.question, Question::Reruns(_)) && part.abilities().traces;
+    let is_traced = place.is_traced(request);
     let traced = is_traced.then(|| trace_in(world.engine(), progress)).transpose()?;
     let (keep, seed, question) = (request.keep.as_ref(), request.seed, request.in_full());
     let (project, collected, traced) = (part, &collected, traced.as_ref());

@@ -49,9 +49,11 @@ pub struct Look<'a> {
     pub watching: Watching,
     /// What to call it while it lasts.
     pub stage: &'a str,
+    /// The tests to run, in this order; all in their original order without.
+    pub tests: Option<&'a [TestIndex]>,
 }
 
-/// Runs all tests in their original order.
+/// Runs the tests, all of them in their original order unless some were chosen.
 pub fn pass(
     look: &Look<'_>,
     suite: &Suite,
@@ -59,9 +61,10 @@ pub fn pass(
     witness: &mut dyn Witness,
     progress: &mut dyn Progress,
 ) -> Passed {
-    let n_tests = suite.n_tests();
+    let chosen = look.tests.map(|tests| Order::from_distinct(tests.to_vec()));
+    let (mut rest, mut n_futile) = (chosen.unwrap_or_else(|| Order::original(suite)), 0);
+    let n_tests = rest.len();
     let mut passed = Passed::default();
-    let (mut rest, mut n_futile) = (Order::original(suite), 0);
     for number in OUR_OWN.. {
         let (environment, repetition) = (Environment::Plain, Repetition::Once);
         let experiment = Experiment { run: RunId(number), order: rest, environment, repetition };

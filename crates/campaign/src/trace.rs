@@ -14,7 +14,7 @@ use std::time::Duration;
 use unflake_adapter::collection_warnings;
 use unflake_calls::{Exposure, Function, Set};
 use unflake_engine::{Engine, Event, Watching};
-use unflake_known::exposed::{Exposed, Row};
+use unflake_known::exposed::{Exposed, ExposedBy, Row};
 use unflake_known::{Origin, Warning};
 use unflake_model::{Observation, OutcomeKind, Suite, TestId, TestIndex};
 
@@ -43,6 +43,8 @@ pub struct TracedTest {
     pub duration: Duration,
     /// Places in [`Traced::functions`].
     pub functions: Vec<usize>,
+    /// How often each of them was called, as far as that was counted.
+    pub counts: BTreeMap<usize, u64>,
 }
 
 /// A suite, traced once.
@@ -107,10 +109,7 @@ impl Traced {
                 duration: test.duration,
                 n_functions: test.functions.len(),
                 n_files: files.len(),
-                exposures: found
-                    .into_iter()
-                    .map(|it| (it.cause, it.function.to_string()))
-                    .collect(),
+                exposures: found.iter().map(|it| self.exposed_by(test, it)).collect(),
             }
         };
         Exposed {
@@ -122,11 +121,47 @@ impl Traced {
     }
 }
 
+impl Traced {
+    fn exposed_by(&self, test: &TracedTest, found: &Exposure<'_>) -> ExposedBy {
+        let is_it = |number: &&usize| self.functions[**number].function == *found.function;
+        let counts = test.functions.iter().filter(is_it).filter_map(|it| test.counts.get(it));
+        let n_calls = counts.copied().reduce(|sum, n| sum + n);
+        ExposedBy { cause: found.cause, function: found.function.to_string(), n_calls }
+    }
+
+    /// Runs the tests that are exposed once more, and counts their calls. What cannot be counted is
+    /// not known.
+    pub fn count_calls(&mut self, set: &Set, engine: &mut Engine, progress: &mut dyn Progress) {
+        let exposures = self.exposures(set);
+        let is_exposed = |(test, found): (TestIndex, Vec<_>)| (!found.is_empty()).then_some(test);
+        let tests: Vec<TestIndex> = exposures.into_iter().filter_map(is_exposed).collect();
+        if tests.is_empty() {
+            return;
+        }
+        let watching = Watching { trace: true, count: true, ..Watching::default() };
+        let look = Look { watching, stage: "counting calls", tests: Some(&tests) };
+        let mut notes = Notes::default();
+        let suite = Rc::clone(&self.suite);
+        self.is_interrupted |= pass(&look, &suite, engine, &mut notes, progress).is_interrupted;
+        let ours: BTreeMap<&Function, usize> =
+            self.functions.iter().zip(0..).map(|(it, number)| (&it.function, number)).collect();
+        let named =
+            |(number, n): (usize, u64)| Some((*ours.get(&notes.functions[number].function)?, n));
+        let mut counted: BTreeMap<TestIndex, BTreeMap<usize, u64>> = BTreeMap::new();
+        for test in std::mem::take(&mut notes.tests) {
+            counted.insert(test.test, test.counts.into_iter().filter_map(named).collect());
+        }
+        for test in &mut self.tests {
+            test.counts = counted.remove(&test.test).unwrap_or_default();
+        }
+    }
+}
+
 /// Runs the suite of an engine once, traced.
 pub fn trace_in(engine: &mut Engine, progress: &mut dyn Progress) -> Result<Traced, CampaignError> {
     let suite = Rc::new(engine.suite(|_| Duration::ZERO));
     let watching = Watching { trace: true, ..Watching::default() };
-    let look = Look { watching, stage: "tracing the tests" };
+    let look = Look { watching, stage: "tracing the tests", tests: None };
     let mut notes = Notes::default();
     let Passed { is_interrupted, error, .. } = pass(&look, &suite, engine, &mut notes, progress);
     let Notes { functions, tests, run, failures, .. } = notes;
@@ -151,6 +186,8 @@ struct Notes {
     of_run: Vec<Option<usize>>,
     /// What a test called that has not ended yet.
     called: Vec<usize>,
+    /// How often.
+    counts: BTreeMap<usize, u64>,
     /// The first run, if it came to its end, and what failed in it.
     run: Option<Observation>,
     failures: Vec<FailedAttempt>,
@@ -168,13 +205,15 @@ impl Witness for Notes {
 
     fn hear(&mut self, event: Event) {
         match event {
-            Event::Traced { functions, names, unseen, .. } => {
+            Event::Traced { functions, counts, names, unseen, .. } => {
                 for name in names {
                     let number = self.number(name);
                     self.of_run.push(number);
                 }
-                let ours = |number: usize| self.of_run.get(number).copied().flatten();
-                self.called.extend(functions.into_iter().filter_map(ours));
+                let ours = |number: &usize| self.of_run.get(*number).copied().flatten();
+                let counted = functions.iter().map(ours).zip(counts);
+                self.counts.extend(counted.filter_map(|(number, n)| Some((number?, n))));
+                self.called.extend(functions.iter().filter_map(ours));
                 for name in unseen {
                     let number = self.number(name);
                     self.called.extend(number);
@@ -182,9 +221,10 @@ impl Witness for Notes {
             }
             Event::TestEnded { test, attempt, outcome, duration, failure, .. } => {
                 let functions = std::mem::take(&mut self.called);
+                let counts = std::mem::take(&mut self.counts);
                 self.failures.extend(FailedAttempt::of(test, attempt, outcome, failure));
                 let outcome = outcome.kind();
-                self.tests.push(TracedTest { test, outcome, duration, functions });
+                self.tests.push(TracedTest { test, outcome, duration, functions, counts });
             }
             Event::RunPutBack { .. } => {
                 self.tests.truncate(self.n_before);

@@ -195,6 +195,7 @@ impl Engine {
             perturb: perturb(&self.launch, experiment.environment),
             choices: self.choices(&experiment),
             trace: watching.is_some_and(|watching| watching.trace),
+            count: watching.is_some_and(|watching| watching.count),
         });
         let now = self.clock.now();
         let limits = self.limits(&experiment);

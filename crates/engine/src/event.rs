@@ -55,6 +55,8 @@ pub enum Event {
         attempt: usize,
         /// By number.
         functions: Vec<usize>,
+        /// How often each was called, where that was counted.
+        counts: Vec<u64>,
         /// The functions that are new in this run, numbered as they are told, from 0.
         names: Vec<Function>,
         /// Functions that it must have called, of which no call was seen.
@@ -140,6 +142,8 @@ pub struct Watching {
     pub choices: Option<(u64, u64)>,
     /// Whether to tell the functions that tests call.
     pub trace: bool,
+    /// Whether to tell how often they call each, which costs more. Needs `trace`.
+    pub count: bool,
 }
 
 /// How a run came to its end.

@@ -186,10 +186,12 @@ impl Engine {
                 }
             }
             FromAgent::End(end) => self.hear_end(ticket, end),
-            FromAgent::Traced(Traced { position, attempt, functions, names, unseen }) => {
+            FromAgent::Traced(traced) => {
+                let Traced { position, attempt, functions, counts, names, unseen } = traced;
                 if let Some(place) = running.progress.place(position, attempt) {
                     let (run, test) = (running.experiment.run, place.test);
-                    let event = Event::Traced { run, test, attempt, functions, names, unseen };
+                    let event =
+                        Event::Traced { run, test, attempt, functions, counts, names, unseen };
                     self.ready.push_back(event);
                 }
             }

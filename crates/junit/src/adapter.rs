@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use unflake_adapter::{
-    self as adapter, Abilities, Around, Call, CodeFiles, Examination, Need, OpenError, Opening,
-    Part, PlainRunner, Readied, Site, with_causes,
+    self as adapter, Abilities, Around, Call, Calls, CodeFiles, Examination, Need, OpenError,
+    Opening, Part, PlainRunner, Readied, Site, with_causes,
 };
 use unflake_engine::{Interrupt, Launch, Limits};
 use unflake_known::junit_xml::Address;
@@ -49,7 +49,7 @@ impl adapter::Adapter for JUnit {
     fn abilities(&self) -> Abilities {
         Abilities {
             control: Control::CLASSES,
-            traces: true,
+            calls: Calls::Noted,
             choices: Factors::OPEN_CHOICES,
             ..Abilities::LEAST
         }
@@ -198,7 +198,7 @@ impl Part for JavaModule {
         let is_open = self.shared.nondex.is_some();
         Abilities {
             control: Control::CLASSES,
-            traces: self.tracing.is_some(),
+            calls: if self.tracing.is_some() { Calls::Noted } else { Calls::Unseen },
             choices: if is_open { Factors::OPEN_CHOICES } else { Factors::NONE },
             ..Abilities::LEAST
         }

@@ -19,8 +19,19 @@ pub struct Row {
     pub n_functions: usize,
     /// Its files: those in which the functions stand that it called.
     pub n_files: usize,
-    /// The characteristic ones, with what each makes likely.
-    pub exposures: Vec<(Option<RootCause>, String)>,
+    /// The characteristic ones.
+    pub exposures: Vec<ExposedBy>,
+}
+
+/// A characteristic function that a test calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExposedBy {
+    /// What it makes likely.
+    pub cause: Option<RootCause>,
+    /// Its name.
+    pub function: String,
+    /// How often it was called, where that was counted.
+    pub n_calls: Option<u64>,
 }
 
 /// A suite, traced.

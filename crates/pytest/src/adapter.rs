@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use unflake_adapter::{
-    self as adapter, Abilities, Around, Call, ChangedFile, CodeFiles, Examination, Given,
+    self as adapter, Abilities, Around, Call, Calls, ChangedFile, CodeFiles, Examination, Given,
     MendError, Mender, Need, OpenError, Opening, OwnOption, OwnValue, Part, PlainRunner, Proposals,
     Readied, Wrong,
 };
@@ -111,7 +111,7 @@ fn abilities(hash_seeds: HashSeeds) -> Abilities {
     let quick = [Factor::Date, Factor::TimeZone, Factor::Switches, Factor::Listings];
     Abilities {
         control: Control::FULL,
-        traces: true,
+        calls: Calls::Counted,
         watches: true,
         mends: true,
         hash_seeds,

@@ -15,7 +15,7 @@ use crate::page::{Ink, Page};
 use crate::schema;
 use crate::visible::visible;
 use crate::words::{more, percent, plural, span};
-use unflake_known::exposed::{Exposed, Row};
+use unflake_known::exposed::{Exposed, ExposedBy, Row};
 
 /// Tests that are listed.
 const TESTS_MAX: usize = 100;
@@ -41,8 +41,10 @@ pub fn text(exposed: &Exposed, layout: Layout) -> String {
     for row in exposed.exposed().take(TESTS_MAX) {
         page.blank();
         page.line(&[(Ink::Plain, &visible(row.test.as_str()))]);
-        for (cause, function) in row.exposures.iter().take(FUNCTIONS_MAX) {
-            page.row(in_words(*cause), &visible(function));
+        for ExposedBy { cause, function, n_calls } in row.exposures.iter().take(FUNCTIONS_MAX) {
+            let times = n_calls.map(|n| format!(", {}", plural(n, "call", "calls")));
+            let told = format!("{}{}", visible(function), times.unwrap_or_default());
+            page.row(in_words(*cause), &told);
         }
         if let Some(more) = more(row.exposures.len(), FUNCTIONS_MAX) {
             page.row("", &more);
@@ -93,13 +95,16 @@ struct Entry<'a> {
 struct ExposureRow<'a> {
     cause: Option<&'static str>,
     function: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<u64>,
 }
 
 impl<'a> Entry<'a> {
     fn of(row: &'a Row) -> Self {
-        let exposure = |(cause, function): &'a (Option<RootCause>, String)| ExposureRow {
-            cause: cause.map(RootCause::slug),
-            function,
+        let exposure = |by: &'a ExposedBy| ExposureRow {
+            cause: by.cause.map(RootCause::slug),
+            function: &by.function,
+            calls: by.n_calls,
         };
         Self {
             test: row.test.as_str(),

@@ -268,6 +268,7 @@ mod tests {
                     perturb: None,
                     choices: None,
                     trace: false,
+                    count: false,
                 })
             },
         );

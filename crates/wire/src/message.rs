@@ -197,6 +197,9 @@ pub struct Run {
     /// Whether to tell which functions each test calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace: bool,
+    /// Whether to tell how often, too, where the agent can.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub count: bool,
 }
 
 /// Circumstances to be made otherwise. Those that are not named are held fixed.
@@ -277,6 +280,9 @@ pub struct Traced {
     /// By number, each once.
     #[serde(with = "crate::numbers")]
     pub functions: Vec<usize>,
+    /// How often each was called, where that was counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<u64>,
     /// The functions that are new in this run. They are numbered as they are told, from 0.
     pub names: Vec<Function>,
     /// Functions that it must have called, of which no call was seen. They have no number.

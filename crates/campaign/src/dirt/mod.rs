@@ -68,7 +68,7 @@ pub fn inspect(
     let third_party = (scope == Scope::ThirdParty).then_some(THIRD_PARTY);
     let kinds = [ALL_KINDS, FIXTURES].into_iter().chain(third_party).map(str::to_owned);
     let watching = Watching { kinds: kinds.collect(), ..Watching::default() };
-    let look = Look { watching, stage: "watching what tests leave behind" };
+    let look = Look { watching, stage: "watching what tests leave behind", tests: None };
     let mut notes = Notes::default();
     let passed = pass(&look, suite, engine, &mut notes, progress);
     Inspected {

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &TraceArgs, screen: Screen) -> Result<u8, Failure> {
     let manner = Manner { is_long: false, tracing: Tracing::Must, interrupt: &interrupt };
     let found = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
-        let traced = trace(part, &limits, &interrupt, &mut line);
+        let traced = trace(part, &set, &limits, &interrupt, &mut line);
         traced.map_err(|error| not_run(&error))
     })?;
     if let Some(file) = &args.write {

@@ -217,3 +217,19 @@ fn the_default_set_has_what_is_promised() {
     }
     assert_eq!(found[PROMISED.len()], ("test_it.py::test_quiet".to_owned(), vec![]));
 }
+
+#[test]
+fn calls_of_exposed_tests_are_counted() {
+    let project = Project::empty();
+    let text = "import random\n\n\
+        def test_thrice():\n    assert [random.random() for _ in range(3)]\n\n\
+        def test_never():\n    assert sum([1, 2]) == 3\n\n\
+        def test_once():\n    assert random.random() < 2\n";
+    project.write("test_it.py", text);
+    let report = project.run(&["trace", "--json"]).json();
+    let calls = |row: &Value| row["exposures"][0]["calls"].as_u64();
+    let rows = report["results"].as_array().unwrap().iter();
+    assert_eq!(rows.map(calls).collect::<Vec<_>>(), [Some(3), None, Some(1)]);
+    let said = project.run(&["trace"]).stdout();
+    assert!(said.contains("_random:Random.random, 3 calls"), "{said}");
+}

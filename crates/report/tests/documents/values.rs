@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use unflake_calls::folds::Fold;
 use unflake_calls::learn::{Chosen, Exposed as ExposedTests, Learned, Score};
-use unflake_known::exposed::{Exposed, Row};
+use unflake_known::exposed::{Exposed, ExposedBy, Row};
 use unflake_known::fix::{Checked, Fix, Patch, Proposal, ProposedFile, Rejected};
 use unflake_known::replay::{Difference, Replay};
 use unflake_known::single::{Failing, Known, Sequence, Single};
@@ -242,8 +242,13 @@ pub(crate) fn exposed() -> Exposed {
         n_files: 3,
         exposures,
     };
+    let by = |cause, function: &str, n_calls| ExposedBy {
+        cause,
+        function: function.to_owned(),
+        n_calls,
+    };
     let exposures =
-        vec![(Some(RootCause::Time), "time:time".to_owned()), (None, "shop:unknown".to_owned())];
+        vec![by(Some(RootCause::Time), "time:time", Some(3)), by(None, "shop:unknown", None)];
     Exposed {
         n_tests: 3,
         rows: vec![row(exposures), row(Vec::new())],
