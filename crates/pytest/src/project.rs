@@ -48,8 +48,8 @@ pub struct Project {
     pub options: Vec<OsString>,
     /// Changes to our own environment: set, or with `None` removed.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// How strings are hashed where nothing else decides ([`HASH_SEED`]): in the agent, and where
-    /// all tests are run to be compared with it. Commands that are shown are tried without.
+    /// How strings are hashed where nothing else decides (`PYTHONHASHSEED`): in the agent, and
+    /// where all tests are run to be compared with it. Commands that are shown are tried without.
     pub hash_seed: Option<u64>,
     /// A statement of the shell that comes before a plain runner, if any.
     pub before: Option<String>,
