@@ -10,6 +10,8 @@ use unflake_engine::{Engine, Event, Interrupt, Isolation, Launch, StartError};
 use unflake_known::{Check, NotCollected, Warning, plural};
 use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
 
+use crate::OpenError;
+
 /// What was looked at, and whether tests can be run.
 #[derive(Clone, Debug, Default)]
 pub struct Examination {
@@ -19,6 +21,18 @@ pub struct Examination {
     pub suite: Option<Found>,
     /// Values that the adapter's own options have here.
     pub presets: Vec<Preset>,
+}
+
+impl Examination {
+    /// Of a project that could not be opened for want of this.
+    pub fn not_opened(what: &'static str, error: &OpenError) -> Self {
+        let hint = match error {
+            OpenError::Refused { hint, .. } | OpenError::Broken { hint: Some(hint), .. } => hint,
+            OpenError::Broken { hint: None, .. } | OpenError::Stopped => "",
+        };
+        let checks = vec![Check::missing(what, error.to_string(), hint)];
+        Self { checks, ..Self::default() }
+    }
 }
 
 /// The tests that were found.

@@ -120,8 +120,7 @@ impl Opened {
 
     /// The levels at which its runs are kept apart, as far as its runner permits.
     pub(crate) fn levels(&self, isolation: IsolationArg) -> Vec<Level> {
-        let possible = self.adapter.abilities().isolation;
-        levels(isolation).into_iter().filter(|level| possible.contains(level)).collect()
+        levels(isolation, self.adapter)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unflake_adapter::with_causes;
+use unflake_adapter::{Adapter, with_causes};
 use unflake_campaign::error::CampaignError;
 use unflake_engine::{Interrupt, Level, Limits, Start, strays};
 use unflake_model::TestId;
@@ -31,13 +31,15 @@ pub(crate) fn cache() -> Option<PathBuf> {
     base.map(|base| base.join("unflake"))
 }
 
-/// The levels that an option stands for.
-pub(crate) fn levels(isolation: IsolationArg) -> Vec<Level> {
-    match isolation {
+/// The levels that an option stands for, as far as a runner permits them.
+pub(crate) fn levels(isolation: IsolationArg, adapter: &dyn Adapter) -> Vec<Level> {
+    let levels = match isolation {
         IsolationArg::All => vec![Level::Pid, Level::Tree, Level::Home, Level::Net],
         IsolationArg::NoNet => vec![Level::Pid, Level::Tree, Level::Home],
         IsolationArg::None => vec![],
-    }
+    };
+    let possible = adapter.abilities().isolation;
+    levels.into_iter().filter(|level| possible.contains(level)).collect()
 }
 
 /// How many runs at once, unless somebody says.

@@ -75,15 +75,7 @@ impl adapter::Adapter for Command {
     fn examine(&self, opening: &Opening<'_>, limits: &Limits) -> Examination {
         let project = match found(opening) {
             Ok(project) => project,
-            Err(error) => {
-                let hint = match &error {
-                    OpenError::Refused { hint, .. }
-                    | OpenError::Broken { hint: Some(hint), .. } => hint.clone(),
-                    OpenError::Broken { hint: None, .. } | OpenError::Stopped => String::new(),
-                };
-                let checks = vec![Check::missing("runner", error.to_string(), hint)];
-                return Examination { checks, ..Examination::default() };
-            }
+            Err(error) => return Examination::not_opened("runner", &error),
         };
         let mut checks = vec![Check::ok("command", project.settings.row.run.join(" "))];
         checks.push(Check::ok("order", order(project.settings.order)));

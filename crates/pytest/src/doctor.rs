@@ -17,16 +17,7 @@ pub(crate) fn examine(
 ) -> Examination {
     let project = match project {
         Ok(project) => project,
-        Err(error) => {
-            let hint = match &error {
-                OpenError::Refused { hint, .. } | OpenError::Broken { hint: Some(hint), .. } => {
-                    hint.as_str()
-                }
-                OpenError::Broken { hint: None, .. } | OpenError::Stopped => "",
-            };
-            let checks = vec![Check::missing("interpreter", error.to_string(), hint)];
-            return Examination { checks, ..Examination::default() };
-        }
+        Err(error) => return Examination::not_opened("interpreter", &error),
     };
     let interpreter = &project.interpreter;
     let program = interpreter.program.display();

@@ -62,9 +62,7 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
     let (own, paths, options) = (&args.own.0, &*args.paths, &*args.options);
     let typed = Typed { runner: None, own, paths, options, seed: None };
     let adapter = typed.adapter()?;
-    let possible = adapter.abilities().isolation;
-    let levels = levels(args.isolation).into_iter().filter(|level| possible.contains(level));
-    let limits = limits(levels.collect(), TEST_TIMEOUT, 1);
+    let limits = limits(levels(args.isolation, adapter), TEST_TIMEOUT, 1);
     let examination = adapter.examine(&typed.opening(here()?, &interrupt), &limits);
     if interrupt.is_raised() {
         // Whatever was no longer looked at must not be reported as missing.
