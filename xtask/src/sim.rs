@@ -1,11 +1,12 @@
 //! `cargo xtask sim`: the real analyses on suites whose every secret we know.
 //!
-//! Five tables: our campaign side by side with iDFlakies on the same suites and for the same number
-//! of test executions; what a whole campaign says of every planted kind; the role search case by
-//! case; detection frequencies against their closed forms; and how often tests show that fail under
-//! a share of hash seeds. Fails if a confirmed verdict is wrong, if iDFlakies finds more, if a role
-//! is wrong, or if a frequency leaves its interval.
+//! Six tables: our campaign side by side with iDFlakies on the same suites and for the same number
+//! of test executions; what a whole campaign says of every planted kind; what is behind findings;
+//! the role search case by case; detection frequencies against their closed forms; and how often
+//! tests show that fail under a share of hash seeds. Fails if a confirmed verdict or a named cause
+//! is wrong, if iDFlakies finds more, if a role is wrong, or if a frequency leaves its interval.
 
+mod behind;
 mod bounds;
 mod campaigns;
 mod frequencies;
@@ -28,6 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let mut faults = campaigns::run(args);
+    faults.extend(behind::run(args));
     faults.extend(roles::run());
     faults.extend(frequencies::run());
     faults.extend(bounds::run());

@@ -3,7 +3,7 @@
 //! Analyses and messages read it instead of asking which runner it is.
 
 use unflake_engine::Level;
-use unflake_model::{Control, Factors, HashSeeds};
+use unflake_model::{Calls, Control, Factors, HashSeeds};
 
 /// What can be done with the tests of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,17 +28,6 @@ pub struct Abilities {
     pub factors: Factors,
     /// The levels of isolation that its runs can have.
     pub isolation: &'static [Level],
-}
-
-/// What can be seen of the functions that tests call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Calls {
-    /// Nothing.
-    Unseen,
-    /// Which are called.
-    Noted,
-    /// And how often each.
-    Counted,
 }
 
 impl Abilities {

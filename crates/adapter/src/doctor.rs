@@ -8,7 +8,7 @@ use std::error::Error;
 
 use unflake_engine::{Engine, Event, Interrupt, Isolation, Launch, StartError};
 use unflake_known::{Check, NotCollected, Warning, plural};
-use unflake_model::{Environment, Experiment, Order, Repetition, RunId, TestIndex};
+use unflake_model::{Experiment, Order, RunId, TestIndex};
 
 use crate::OpenError;
 
@@ -137,12 +137,7 @@ fn isolation(engine: &mut Engine) -> Vec<Check> {
 }
 
 fn try_isolation(engine: &mut Engine) -> Result<Isolation, String> {
-    let experiment = Experiment {
-        run: RunId(0),
-        order: Order::from_distinct(Vec::<TestIndex>::new()),
-        environment: Environment::Plain,
-        repetition: Repetition::Once,
-    };
+    let experiment = Experiment::new(RunId(0), Order::from_distinct(Vec::<TestIndex>::new()));
     engine.submit(&experiment).map_err(|error| error.to_string())?;
     loop {
         match engine.next_event().map_err(|error| with_causes(&error))? {

@@ -18,7 +18,7 @@ mod plain;
 
 use std::path::Path;
 
-pub use abilities::{Abilities, Calls};
+pub use abilities::Abilities;
 pub use doctor::{Examination, Found, Preset, collection_warnings, examine_engine, with_causes};
 pub use mender::{ChangedFile, MendError, Mender, Proposals, Wrong, WrongState, changed};
 pub use opening::{OpenError, Opening, OwnOption, OwnOptions, OwnValue, folders_of_project};
@@ -28,6 +28,7 @@ use unflake_engine::Limits;
 pub use unflake_known::Check;
 pub use unflake_known::fix::{Proposal, ProposedFile};
 use unflake_known::junit_xml::Address;
+pub use unflake_model::Calls;
 
 /// Our side of a family of test runners.
 pub trait Adapter: Sync {

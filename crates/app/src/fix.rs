@@ -21,7 +21,7 @@ use unflake_adapter::{
     Around, ChangedFile, MendError, Mender, Outcomes, Part, PlainRunner, Proposals, Wrong,
     WrongState, changed as as_changed,
 };
-use unflake_detect::subset::minimal_subset;
+use unflake_detect::subset::minimal_subset_at_once;
 use unflake_engine::{Collected, Interrupt, Limits};
 use unflake_known::fix::{Checked, Fix, Patch, Proposal, ProposedFile, Rejected};
 use unflake_known::single::Known;
@@ -383,7 +383,7 @@ impl Trial<'_> {
             Ok(self.passes_after(&[], &changed).is_ok()
                 && self.passes_after(first, &changed).is_ok())
         };
-        match minimal_subset(n_all, helps) {
+        match minimal_subset_at_once(n_all, helps) {
             Ok(Some(kept)) => with(&kept).unwrap_or(proposal),
             Ok(None) | Err(_) => proposal,
         }

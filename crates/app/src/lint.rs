@@ -2,12 +2,14 @@
 //!
 //! The suite is run once, in its original order and watched ([`unflake_campaign::dirt`]).
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings, with_causes};
 use unflake_campaign::baseline::refusals;
 use unflake_campaign::dirt::allow::AllowList;
 use unflake_campaign::dirt::{Inspected, Scope, inspect};
+use unflake_campaign::engine_world::EngineWorld;
 use unflake_campaign::error::CampaignError;
 use unflake_campaign::logbook::Progress;
 use unflake_campaign::open::{now, start};
@@ -38,18 +40,20 @@ pub fn lint(
 ) -> Result<Inspection, CampaignError> {
     progress.stage("collecting tests");
     let begun = now();
-    let mut engine = start(part, limits, interrupt)?;
+    let engine = start(part, limits, interrupt)?;
     let mut warnings = collection_warnings(&engine);
     let runner = engine.collected().runner.clone();
-    let suite = engine.suite(|_| Duration::ZERO);
+    let suite = Rc::new(engine.suite(|_| Duration::ZERO));
+    let mut world = EngineWorld::new(engine, 1);
     let mut allow = request.allow.clone();
-    let inspected = inspect(&suite, &mut engine, request.scope, &mut allow, progress);
-    let Inspected { leavers, unseen, n_seen, n_failed, is_in_part, passed } = inspected;
+    let inspected = inspect(&suite, &mut world, request.scope, &mut allow, progress);
+    let Inspected { leavers, unseen, n_seen, n_failed, is_in_part, .. } = inspected;
     if n_seen == 0 {
-        return Err(passed.error.map_or(CampaignError::Interrupted, CampaignError::World));
+        return Err(inspected.error.map_or(CampaignError::Interrupted, CampaignError::World));
     }
-    warnings.extend(passed.error.as_ref().map(|it| Warning::BrokenOff { reason: with_causes(it) }));
-    warnings.extend(refusals(&passed.isolation));
+    let error = inspected.error.as_ref();
+    warnings.extend(error.map(|it| Warning::BrokenOff { reason: with_causes(it) }));
+    warnings.extend(refusals(&inspected.isolation));
     warnings.extend(is_in_part.then_some(Warning::WatchedInPart));
     let is_whole = n_seen == suite.n_tests();
     Ok(Inspection {
@@ -61,7 +65,7 @@ pub fn lint(
         unused: if is_whole && request.is_whole_suite { allow.unused() } else { Vec::new() },
         warnings,
         wall_time: begun.elapsed(),
-        ended: if passed.is_interrupted { Ended::Interrupted } else { Ended::Confident },
+        ended: if inspected.is_interrupted { Ended::Interrupted } else { Ended::Confident },
         origin: Origin::new(&runner, 0, &request.command, None),
     })
 }

@@ -18,6 +18,7 @@ use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::PastRun;
 use unflake_campaign::logbook::Progress;
 use unflake_campaign::open::{now, start};
+use unflake_campaign::world::Answer;
 
 /// Who runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,10 +127,9 @@ fn translated(run: &PastRun, suite: &Suite) -> Result<Experiment, ReplayError> {
         other => other,
     };
     Ok(Experiment {
-        run: RunId(0),
-        order: Order::from_distinct(tests.collect::<Result<Vec<_>, _>>()?),
         environment: run.experiment.environment,
         repetition,
+        ..Experiment::new(RunId(0), Order::from_distinct(tests.collect::<Result<Vec<_>, _>>()?))
     })
 }
 
@@ -152,10 +152,9 @@ fn run_once(
     world: &mut EngineWorld,
     experiment: &Experiment,
 ) -> Result<Vec<(OutcomeKind, String)>, CampaignError> {
-    let Ok(observation) = world.run(experiment) else {
+    let Ok(Answer { observation, mut failures, .. }) = world.run(experiment) else {
         return Err(world.take_error().map_or(CampaignError::Interrupted, CampaignError::World));
     };
-    let mut failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
     let each = observation.attempts.iter().map(|attempt| {
         let said = failures.iter().position(|failed| failed.test == attempt.test);
         let is_failure = attempt.outcome.evidence() == Some(unflake_model::Evidence::Fail);

@@ -5,24 +5,29 @@
 //! crash or a timeout takes the process with it, the tests after it are run in another one.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
+use unflake_detect::Inquiry;
+use unflake_detect::whole_order::{Reach, run_whole};
 use unflake_engine::{Interrupt, Limits};
 use unflake_known::single::{Failing, Sequence, Single};
 use unflake_known::{Failure, Origin, Warning};
 use unflake_model::random::Random;
 use unflake_model::{
-    Environment, Experiment, Order, OutcomeKind, Repetition, RunId, Suite, TestId, TestIndex,
+    Budget, Confidence, Experiment, Look, Order, OutcomeKind, Suite, TestId, TestIndex,
 };
 
 use unflake_campaign::begin::{Comparison, Keep, Ready, Setting};
+use unflake_campaign::drive::drive;
 use unflake_campaign::engine_world::EngineWorld;
 use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::History;
 use unflake_campaign::logbook::{Logbook, Progress};
 use unflake_campaign::open::{now, start};
-use unflake_campaign::world::{Answer, Source, Watcher as _};
+use unflake_campaign::recall::Recall;
+use unflake_campaign::world::{Answer, Source, Watcher};
 
 /// Campaigns looked at for what is known about a test.
 const CAMPAIGNS_MAX: usize = 50;
@@ -73,7 +78,7 @@ pub fn single(
     let engine = start(project, limits, interrupt)?;
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
-    let suite = engine.suite(|_| Duration::ZERO);
+    let suite = Rc::new(engine.suite(|_| Duration::ZERO));
     let question = format!("run; order {}, seed {}", request.sequence.as_str(), request.seed);
     let keep = request.keep.as_ref();
     let setting = Setting {
@@ -93,13 +98,12 @@ pub fn single(
     let mut world = EngineWorld::new(engine, 1);
     let mut logbook = Logbook::new(&suite, recorder, progress);
     let order = order(request.sequence, &suite, request.seed);
-    let mut ran = Ran::default();
-    run_all(order.clone(), &mut world, &mut logbook, &mut ran);
+    let ran = run_all(order.clone(), &suite, &mut world, &mut logbook);
     let Logbook { records, mut recorder, .. } = logbook;
-    if ran.ended.is_empty() {
-        return Err(world.why_nothing().map_or(CampaignError::Interrupted, CampaignError::World));
-    }
     let error = world.take_error();
+    if ran.ended.is_empty() {
+        return Err(error.map_or(CampaignError::Interrupted, CampaignError::World));
+    }
     warnings.extend(
         error.map(|error| Warning::BrokenOff { reason: unflake_adapter::with_causes(&error) }),
     );
@@ -133,20 +137,14 @@ struct Ran {
 }
 
 impl Ran {
-    /// Takes note of a run, and says which tests it did not come to.
-    fn add(&mut self, answer: &Answer) -> Vec<TestIndex> {
-        let mut not_run = Vec::new();
-        for attempt in &answer.observation.attempts {
-            if attempt.outcome.kind() == OutcomeKind::NotRun {
-                not_run.push(attempt.test);
-                continue;
-            }
+    fn add(&mut self, answer: &Answer) {
+        let attempts = answer.observation.attempts.iter();
+        for attempt in attempts.filter(|it| it.outcome.kind() != OutcomeKind::NotRun) {
             self.ended.insert(attempt.test, attempt.outcome.kind());
             self.durations.insert(attempt.test, attempt.duration);
         }
         let failures = answer.failures.iter();
         self.failures.extend(failures.map(|failed| (failed.test, failed.failure.clone())));
-        not_run
     }
 
     fn failing(&self, suite: &Suite) -> Vec<Failing> {
@@ -159,29 +157,35 @@ impl Ran {
     }
 }
 
-/// Runs an order, and what a crash cut off in processes of their own. Each run makes at least one
-/// attempt, so there is an end to it.
-fn run_all(order: Order, world: &mut EngineWorld, logbook: &mut Logbook<'_>, ran: &mut Ran) {
-    let mut rest = order;
-    for number in 0.. {
-        let (environment, repetition) = (Environment::Plain, Repetition::Once);
-        let experiment = Experiment { run: RunId(number), order: rest, environment, repetition };
-        let Ok(observation) = world.run(&experiment) else {
-            for answer in world.take_cut_off() {
-                logbook.ran(&experiment, &answer, Source::Run);
-                ran.add(&answer);
-            }
-            return;
-        };
-        let failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
-        let answer = Answer { observation, failures };
-        logbook.ran(&experiment, &answer, Source::Run);
-        let not_run = ran.add(&answer);
-        if not_run.is_empty() || not_run.len() == experiment.order.len() {
-            ran.is_whole = not_run.is_empty();
-            return;
-        }
-        rest = Order::from_distinct(not_run);
+/// Runs an order, and what a crash cut off in processes of their own.
+fn run_all(
+    order: Order,
+    suite: &Rc<Suite>,
+    world: &mut EngineWorld,
+    logbook: &mut Logbook<'_>,
+) -> Ran {
+    let budget = Budget::unlimited(Confidence::USUAL);
+    let inquiry =
+        Inquiry::new(Rc::clone(suite), budget, |lab| run_whole(lab, order, Look::NOTHING));
+    let mut noting = Noting { logbook, ran: Ran::default() };
+    let (reach, _) = drive(inquiry, world, &mut Recall::default(), &mut noting);
+    Ran { is_whole: reach == Reach::Whole, ..noting.ran }
+}
+
+/// Writes the logbook, and takes note of how each test ended.
+struct Noting<'l, 'p> {
+    logbook: &'l mut Logbook<'p>,
+    ran: Ran,
+}
+
+impl Watcher for Noting<'_, '_> {
+    fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+        self.logbook.ran(experiment, answer, source);
+        self.ran.add(answer);
+    }
+
+    fn cut_off(&mut self, experiment: &Experiment, answer: &Answer) {
+        self.ran(experiment, answer, Source::Run);
     }
 }
 

@@ -15,8 +15,8 @@ use unflake_engine::{Applied, Interrupt, Limits};
 use unflake_known::shaking::{Plainly, Shaking, Shook};
 use unflake_known::{Confirmation, Ended, Failure, Origin, Warning};
 use unflake_model::{
-    Budget, Environment, Evidence, Experiment, Factor, Factors, Order, OutcomeKind, Repetition,
-    RunId, Suite, TestId, TestIndex,
+    Budget, Environment, Evidence, Experiment, Factor, Factors, Order, OutcomeKind, RunId, Suite,
+    TestId, TestIndex,
 };
 use unflake_stats::rate::Rate;
 
@@ -27,12 +27,11 @@ use unflake_campaign::engine_world::{EngineWorld, Stopped, WorldError};
 use unflake_campaign::error::CampaignError;
 use unflake_campaign::logbook::{Logbook, Progress};
 use unflake_campaign::open::{how_it_ended, now, start};
-use unflake_campaign::pass::OUR_OWN;
 use unflake_campaign::question::Question;
 use unflake_campaign::question::target;
 use unflake_campaign::recall::Recall;
 use unflake_campaign::record::Recorder;
-use unflake_campaign::world::Finish;
+use unflake_campaign::world::{Answer, FailedAttempt, Finish};
 
 /// How often a command is tried.
 const TRIES: u32 = 3;
@@ -156,10 +155,8 @@ fn broken_off(
 
 fn experiment(test: TestIndex, factors: Factors, seed: u64, number: u64) -> Experiment {
     Experiment {
-        run: RunId(OUR_OWN + number),
-        order: Order::from_distinct([test]),
         environment: Environment::Perturbed { factors, seed },
-        repetition: Repetition::Once,
+        ..Experiment::new(RunId(number), Order::from_distinct([test]))
     }
 }
 
@@ -169,9 +166,9 @@ fn refused(
     test: TestIndex,
     request: &ShakeRequest,
 ) -> Result<Vec<(Factor, String)>, Stopped> {
-    world.run(&experiment(test, request.factors, request.seed, 0))?;
-    let perturbed = world.last_ended().map(|ended| ended.perturbed.clone()).unwrap_or_default();
-    let named = |factor: Factor| perturbed.refused.iter().find(|it| it.factor == factor.slug());
+    let answer = world.run(&experiment(test, request.factors, request.seed, 0))?;
+    let refused = answer.manner.map(|manner| manner.perturbed.refused).unwrap_or_default();
+    let named = |factor: Factor| refused.iter().find(|it| it.factor == factor.slug());
     let why = |factor| named(factor).map(|it| (factor, it.why.clone()));
     Ok(request.factors.iter().filter_map(why).collect())
 }
@@ -236,21 +233,16 @@ impl Bench<'_> {
         let mut again = Again { tried, ..Again::default() };
         for number in 1..=u64::from(TRIES) {
             let run = experiment(self.test, culprit.factors, culprit.seed, number);
-            let observation = world.run(&run)?;
-            let attempt = observation.attempts.first();
-            let ended = attempt.and_then(|attempt| attempt.outcome.evidence());
+            let Answer { observation, failures, manner } = world.run(&run)?;
+            let ended = observation.last();
             again.tried.as_predicted += u32::from(ended == Some(expected(culprit)));
             again.took = again.took.max(observation.duration);
-            if let Some(seen) = world.last_ended() {
-                again.applied.clone_from(&seen.perturbed.applied);
-                let failed = seen.failures.first().map(|failed| failed.failure.clone());
-                again.failure = again.failure.or(failed);
-            }
+            again.applied = manner.map(|manner| manner.perturbed.applied).unwrap_or_default();
+            again.failure = again.failure.or(said(failures));
         }
         if !culprit.makes_it_fail() {
-            world.run(&experiment(self.test, Factors::NONE, 0, 0))?;
-            let seen = world.last_ended().and_then(|seen| seen.failures.first());
-            again.failure = seen.map(|failed| failed.failure.clone());
+            let answer = world.run(&experiment(self.test, Factors::NONE, 0, 0))?;
+            again.failure = said(answer.failures);
         }
         Ok(again)
     }
@@ -282,6 +274,11 @@ impl Bench<'_> {
         }
         (0 < tried.as_predicted).then_some(Plainly { command, tried })
     }
+}
+
+/// What the first failure said.
+fn said(failures: Vec<FailedAttempt>) -> Option<Failure> {
+    failures.into_iter().next().map(|failed| failed.failure)
 }
 
 /// How the test ends under the factors.

@@ -5,6 +5,7 @@
 
 use unflake_adapter::{Calls, Part};
 use unflake_calls::Set;
+use unflake_campaign::engine_world::EngineWorld;
 use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::{History, HistoryError};
 use unflake_campaign::logbook::Progress;
@@ -31,10 +32,10 @@ pub fn trace(
     progress: &mut dyn Progress,
 ) -> Result<Traced, CampaignError> {
     progress.stage("collecting tests");
-    let mut engine = start(project, limits, interrupt)?;
-    let mut traced = trace_in(&mut engine, progress)?;
+    let mut world = EngineWorld::new(start(project, limits, interrupt)?, 1);
+    let mut traced = trace_in(&mut world, progress)?;
     if project.abilities().calls == Calls::Counted && !traced.is_interrupted {
-        traced.count_calls(set, &mut engine, progress);
+        traced.count_calls(set, &mut world, progress);
     }
     Ok(traced)
 }

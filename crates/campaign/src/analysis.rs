@@ -7,6 +7,7 @@ use std::time::Duration;
 use unflake_adapter::Abilities;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
+use unflake_detect::confirm::early::{Early, with_early};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::{self, Class, FailingOriginal, Verify, idflakies};
 use unflake_detect::reruns::belief::Rates;
@@ -52,48 +53,61 @@ pub(crate) struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
+    /// What it says; of one test, with what was tried while it was looked for.
     pub(crate) fn run(
         &self,
         world: &mut dyn World,
         recall: &mut Recall,
         watcher: &mut dyn Watcher,
-    ) -> (Found, Finish) {
-        let Request { depth, seed, .. } = *self.request;
-        let suite = Rc::clone(self.suite);
+    ) -> (Found, Option<Early>, Finish) {
         if let Some(test) = self.target {
-            let has_first = self.comparison == Comparison::First;
-            let (plan, known) = (self.plan(), self.known.clone());
-            let inquiry = Inquiry::new(suite, self.budget, |lab| async move {
-                if has_first {
-                    // It is evidence too, and was made already.
-                    let _ = lab.run(Order::original(lab.suite())).await;
-                }
-                why(lab, test, plan, known).await
-            });
-            let (finding, finish) = drive(inquiry, world, recall, watcher);
-            let is_short = depth != Depth::Kind && !finding.is_complete;
-            let ended = if is_short { Ended::OutOfBudget } else { Ended::Confident };
-            return (Found { ended, ..finding.into() }, finish);
+            return self.why(test, world, recall, watcher);
         }
-        if let Question::Rounds(configuration, rounds) = self.request.question {
-            let settings = idflakies::Settings {
-                configuration,
-                rounds,
-                failing_original: FailingOriginal::Compare,
-                verify: Verify::Together,
-                rerun_passing: false,
-                ..idflakies::Settings::of_the_study(seed)
-            };
-            let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));
-            return drive(inquiry, world, recall, watcher);
-        }
-        if let Question::Reruns(terms) = self.request.question {
-            return self.reruns(terms, world, recall, watcher);
-        }
-        let settings = self.settings();
-        let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
-        let (report, finish) = drive(inquiry, world, recall, watcher);
-        (report.into(), finish)
+        let suite = Rc::clone(self.suite);
+        let (found, finish) = match self.request.question {
+            Question::Rounds(configuration, rounds) => {
+                let settings = idflakies::Settings {
+                    configuration,
+                    rounds,
+                    failing_original: FailingOriginal::Compare,
+                    verify: Verify::Together,
+                    rerun_passing: false,
+                    ..idflakies::Settings::of_the_study(self.request.seed)
+                };
+                let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));
+                drive(inquiry, world, recall, watcher)
+            }
+            Question::Reruns(terms) => self.reruns(terms, world, recall, watcher),
+            Question::Suite | Question::Test(_) => {
+                let settings = self.settings();
+                let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
+                let (report, finish) = drive(inquiry, world, recall, watcher);
+                (report.into(), finish)
+            }
+        };
+        (found, None, finish)
+    }
+
+    fn why(
+        &self,
+        test: TestIndex,
+        world: &mut dyn World,
+        recall: &mut Recall,
+        watcher: &mut dyn Watcher,
+    ) -> (Found, Option<Early>, Finish) {
+        let has_first = self.comparison == Comparison::First;
+        let (plan, known) = (self.plan(), self.known.clone());
+        let inquiry = Inquiry::new(Rc::clone(self.suite), self.budget, |lab| async move {
+            if has_first {
+                // It is evidence too, and was made already.
+                let _ = lab.run(Order::original(lab.suite())).await;
+            }
+            Box::pin(with_early(lab.clone(), why(lab, test, plan, known))).await
+        });
+        let ((finding, early), finish) = drive(inquiry, world, recall, watcher);
+        let is_short = self.request.depth != Depth::Kind && !finding.is_complete;
+        let ended = if is_short { Ended::OutOfBudget } else { Ended::Confident };
+        (Found { ended, ..finding.into() }, early, finish)
     }
 }
 

@@ -13,11 +13,11 @@ use unflake_adapter::PlainRunner;
 use unflake_engine::{Isolation, Level};
 use unflake_known::Warning;
 use unflake_model::{
-    Attempt, Environment, Evidence, Experiment, Observation, Order, OutcomeKind, Repetition, RunId,
-    Suite, TestId, TestIndex,
+    Attempt, Evidence, Experiment, Observation, Order, OutcomeKind, RunId, Suite, TestId, TestIndex,
 };
 
 use crate::engine_world::{EngineWorld, Stopped};
+use crate::world::Answer;
 
 /// How often both are compared where they differ, until a difference is taken to be there for good.
 /// A test that fails at random, half of the time at worst, differs in one way in all of them in 5
@@ -31,7 +31,7 @@ const N_COMPARED_AGAIN: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Baseline {
     pub(crate) experiment: Experiment,
-    pub(crate) observation: Observation,
+    pub(crate) answer: Answer,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -39,8 +39,13 @@ impl Baseline {
     /// The suite, with the run times that were measured.
     pub(crate) fn suite(&self, world: &mut EngineWorld) -> Suite {
         let plain = world.engine().suite(|_| Duration::ZERO);
-        let durations: BTreeMap<&TestId, Duration> =
-            self.observation.attempts.iter().map(|a| (plain.id(a.test), a.duration)).collect();
+        let durations: BTreeMap<&TestId, Duration> = self
+            .answer
+            .observation
+            .attempts
+            .iter()
+            .map(|a| (plain.id(a.test), a.duration))
+            .collect();
         world.engine().suite(|id| durations.get(id).copied().unwrap_or_default())
     }
 }
@@ -57,8 +62,8 @@ pub(crate) fn baseline(
     runner: &dyn PlainRunner,
 ) -> Result<Baseline, Stopped> {
     let suite = world.engine().suite(|_| Duration::ZERO);
-    let (mut experiment, mut observation) = run(world, &suite)?;
-    let mut warnings = refused(world);
+    let (mut experiment, mut answer) = run(world, &suite)?;
+    let mut warnings = refused(&answer);
     let (shared, own): (Vec<Level>, Vec<Level>) =
         levels.iter().partition(|level| is_shared(**level));
     let under = |n_own: usize| [&shared, &own[..n_own]].concat();
@@ -66,7 +71,7 @@ pub(crate) fn baseline(
     let mut steps: Vec<BTreeSet<TestIndex>> = Vec::new();
     let no_fault = loop {
         let among = steps.last();
-        let differing = match differing_always(world, &suite, (&mut observation, among), runner)? {
+        let differing = match differing_always(world, &suite, (&mut answer, among), runner)? {
             Ok(differing) => differing,
             Err(reason) => {
                 warnings.push(Warning::NotCompared { reason });
@@ -79,12 +84,12 @@ pub(crate) fn baseline(
             break last.clone();
         }
         world.engine().set_isolation(under(own.len() - steps.len()));
-        (experiment, observation) = run(world, &suite)?;
+        (experiment, answer) = run(world, &suite)?;
     };
     let n_down = steps.iter().take_while(|step| !step.is_subset(&no_fault)).count();
     if n_down + 1 < steps.len() {
         world.engine().set_isolation(under(own.len() - n_down));
-        (experiment, observation) = run(world, &suite)?;
+        (experiment, answer) = run(world, &suite)?;
     }
     for (level, step) in own.iter().rev().zip(&steps[..n_down]) {
         let n_tests = step.difference(&no_fault).count() as u64;
@@ -93,7 +98,7 @@ pub(crate) fn baseline(
     }
     let n_tests = no_fault.len() as u64;
     warnings.extend((0 < n_tests).then_some(Warning::DiffersFromPlain { n_tests }));
-    Ok(Baseline { experiment, observation, warnings })
+    Ok(Baseline { experiment, answer, warnings })
 }
 
 /// Tests that differ between this run and the plain runner, and in the same way in further runs,
@@ -102,21 +107,22 @@ pub(crate) fn baseline(
 fn differing_always(
     world: &mut EngineWorld,
     suite: &Suite,
-    (observation, among): (&mut Observation, Option<&BTreeSet<TestIndex>>),
+    (answer, among): (&mut Answer, Option<&BTreeSet<TestIndex>>),
     runner: &dyn PlainRunner,
 ) -> Result<Result<BTreeSet<TestIndex>, String>, Stopped> {
-    let mut plain = match plain_outcomes(suite, runner, observation.duration) {
+    let mut plain = match plain_outcomes(suite, runner, answer.observation.duration) {
         Ok(plain) => plain,
         Err(reason) => return Ok(Err(reason)),
     };
     let always = for_good(among, |is_first| {
         if !is_first {
-            *observation = run(world, suite)?.1;
-            if let Ok(outcomes) = plain_outcomes(suite, runner, observation.duration) {
+            *answer = run(world, suite)?.1;
+            let took = answer.observation.duration;
+            if let Ok(outcomes) = plain_outcomes(suite, runner, took) {
                 plain = outcomes;
             }
         }
-        Ok(differing(observation, &plain))
+        Ok(differing(&answer.observation, &plain))
     })?;
     Ok(Ok(always))
 }
@@ -141,20 +147,15 @@ fn for_good<E>(
     Ok(always.into_iter().map(|(test, _)| test).collect())
 }
 
-fn run(world: &mut EngineWorld, suite: &Suite) -> Result<(Experiment, Observation), Stopped> {
+fn run(world: &mut EngineWorld, suite: &Suite) -> Result<(Experiment, Answer), Stopped> {
     let experiment = original(suite);
-    let observation = world.run(&experiment)?;
-    Ok((experiment, observation))
+    let answer = world.run(&experiment)?;
+    Ok((experiment, answer))
 }
 
 /// The first run of a study.
 pub(crate) fn original(suite: &Suite) -> Experiment {
-    Experiment {
-        run: RunId(0),
-        order: Order::original(suite),
-        environment: Environment::Plain,
-        repetition: Repetition::Once,
-    }
+    Experiment::new(RunId(0), Order::original(suite))
 }
 
 fn plain_outcomes(
@@ -178,9 +179,9 @@ fn differing(observation: &Observation, plain: &BTreeMap<TestIndex, OutcomeKind>
     observation.attempts.iter().filter_map(differs).collect()
 }
 
-/// Levels of isolation that the last run did not have.
-pub(crate) fn refused(world: &EngineWorld) -> Vec<Warning> {
-    world.last_ended().map(|ended| refusals(&ended.isolation)).unwrap_or_default()
+/// Levels of isolation that a run did not have.
+fn refused(answer: &Answer) -> Vec<Warning> {
+    answer.manner.as_ref().map(|manner| refusals(&manner.isolation)).unwrap_or_default()
 }
 
 /// Levels of isolation that could not be had.
@@ -205,11 +206,8 @@ mod tests {
             outcome,
             duration: Duration::ZERO,
         };
-        let observation = Observation {
-            run: RunId(0),
-            attempts: (0..).zip(ours).map(attempt).collect(),
-            duration: Duration::ZERO,
-        };
+        let observation =
+            Observation::of(RunId(0), (0..).zip(ours).map(attempt).collect(), Duration::ZERO);
         let plain = (0..).zip(plain).map(|(number, kind)| (TestIndex::new(number), kind)).collect();
         differing(&observation, &plain).iter().map(|(test, _)| test.get()).collect()
     }

@@ -176,11 +176,11 @@ struct Informed {
 /// What the history says about a campaign that is to begin.
 enum History {
     /// It is not kept, or cannot be.
-    Closed(Recorder),
+    Closed(Box<Recorder>),
     /// It is a new one.
-    Open(Store, Terms, Informed),
+    Open(Box<(Store, Terms, Informed)>),
     /// It began earlier.
-    Resumed(Beginning),
+    Resumed(Box<Beginning>),
 }
 
 impl Setting<'_> {
@@ -192,12 +192,13 @@ impl Setting<'_> {
         ready: Option<Ready>,
     ) -> Result<Beginning, Stopped> {
         let history = self.history(world, ready);
-        match history.unwrap_or_else(|error| History::Closed(Recorder::broken(&error))) {
-            History::Resumed(beginning) => Ok(beginning),
+        match history.unwrap_or_else(|error| History::Closed(Box::new(Recorder::broken(&error)))) {
+            History::Resumed(beginning) => Ok(*beginning),
             History::Closed(recorder) => {
-                Ok(Beginning { recorder, ..self.first_run(world, runner)? })
+                Ok(Beginning { recorder: *recorder, ..self.first_run(world, runner)? })
             }
-            History::Open(store, terms, known) => {
+            History::Open(open) => {
+                let (store, terms, known) = *open;
                 let isolation = known.lent.isolation.clone();
                 let mut beginning = self.first_run(world, runner)?;
                 if let Some((levels, warnings)) = isolation {
@@ -219,16 +220,17 @@ impl Setting<'_> {
         ready: Option<Ready>,
     ) -> Result<History, StoreError> {
         let Some(keep) = self.keep else {
-            return Ok(History::Closed(Recorder::default()));
+            return Ok(History::Closed(Box::default()));
         };
         let Ready { code } = ready.unwrap_or_else(|| keep.ready(&self.project.code_files()));
         let (store, terms) = (Store::open(&keep.file)?, self.terms(code));
         let known = self.informed(&store, keep, &terms, &world.engine().suite(|_| Duration::ZERO));
         match resumable(&store, keep, &terms)? {
             Some(resumable) => {
-                Ok(History::Resumed(resume(store, resumable, world)?.informed(known)))
+                let resumed = resume(store, resumable, world)?.informed(known);
+                Ok(History::Resumed(Box::new(resumed)))
             }
-            None => Ok(History::Open(store, terms, known)),
+            None => Ok(History::Open(Box::new((store, terms, known)))),
         }
     }
 
@@ -274,13 +276,11 @@ impl Setting<'_> {
         }
         let baseline = baseline(world, &self.limits.isolation, runner)?;
         let suite = Rc::new(baseline.suite(world));
-        let failures = world.last_ended().map(|ended| ended.failures.clone()).unwrap_or_default();
-        let answer = Answer { observation: baseline.observation, failures };
         Ok(Beginning {
             suite,
             recall: Recall::default(),
             recorder: Recorder::default(),
-            first: Some((baseline.experiment, answer)),
+            first: Some((baseline.experiment, baseline.answer)),
             n_recalled: 0,
             warnings: baseline.warnings,
             lent: BTreeMap::new(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use unflake_adapter::{Around, Calls, Part, PlainRunner, collection_warnings, with_causes};
 use unflake_calls::Set;
+use unflake_detect::confirm::plain::TRIES;
 use unflake_detect::reruns::schedule::Exposure;
 use unflake_detect::why::Known;
 use unflake_engine::{Collected, Engine, Interrupt, Limits};
@@ -13,18 +14,17 @@ use unflake_known::{Cold, Ended, Exhibit, Origin, Study, Warning};
 use unflake_model::{Confidence, RootCause, Spent, Suite, TestIndex, Verdict};
 
 use crate::analysis::{Analysis, Found};
-use crate::baseline::refused;
+use crate::baseline::refusals;
 use crate::begin::{Beginning, Comparison, Keep, Ready, Setting, Unfinished};
-use crate::confirm;
-use crate::confirm::ahead::Ahead;
-use crate::confirm::trial::Trial;
 use crate::deadline::Deadline;
 use crate::dirt;
 use crate::engine_world::{EngineWorld, Stopped};
 use crate::error::CampaignError;
+use crate::exhibits::{Bench, Files, not_asked, replay_if_denied};
 use crate::history::History;
 use crate::logbook::{Logbook, Progress};
 use crate::open::{how_it_ended, now, start_and};
+use crate::project_world::{Plain, ProjectWorld};
 use crate::question::target;
 use crate::question::{Question, Request};
 use crate::recall::Recall;
@@ -105,7 +105,7 @@ impl Place<'_> {
     fn dirty(
         &self,
         request: &Request,
-        suite: &Suite,
+        suite: &Rc<Suite>,
         world: &mut EngineWorld,
         progress: &mut dyn Progress,
     ) -> Vec<TestIndex> {
@@ -127,7 +127,7 @@ fn study_in(
     let (begun, interrupt) = (now(), &until.interrupt);
     let mut ready = None;
     let engine = start_and(part, limits, interrupt, || {
-        part.expect_plain_runs(confirm::TRIES);
+        part.expect_plain_runs(TRIES);
         ready = request.keep.as_ref().map(|keep| keep.ready(&part.code_files()));
     })?;
     let code = ready.as_ref().map(|ready: &Ready| ready.code().to_owned());
@@ -141,7 +141,7 @@ fn study_in(
     let mut world = EngineWorld::new(engine, limits.jobs);
 
     let is_traced = place.is_traced(request);
-    let traced = is_traced.then(|| trace_in(world.engine(), progress)).transpose()?;
+    let traced = is_traced.then(|| trace_in(&mut world, progress)).transpose()?;
     let (keep, seed, question) = (request.keep.as_ref(), request.seed, request.in_full());
     let (project, collected, traced) = (part, &collected, traced.as_ref());
     let setting =
@@ -175,14 +175,14 @@ fn study_in(
     let origin = Origin::new(&collected.runner, seed, &request.command, name);
     let origin = Origin { hash_seed: part.call().hash_seed, lent, ..origin };
     let inquest = Inquest { analysis, part, runner, until, collected, origin: &origin };
-    let (found, mut exhibits, in_the_way) = inquest.hold(&mut world, &mut recall, &mut logbook);
+    let held = inquest.hold(&mut world, &mut recall, &mut logbook);
+    let Held { found, mut exhibits, is_denied, warnings: in_the_way } = held;
     remember_factors(&mut exhibits, &suite, request.keep.as_ref(), code.as_deref());
     warnings.extend(in_the_way);
-    let Logbook { records, standing, mut recorder, .. } = logbook;
+    let Logbook { records, standing, mut recorder, isolation, .. } = logbook;
     let is_quick = comparison == Comparison::IfDenied;
-    let is_denied = is_quick && exhibits.iter().any(|it| confirm::is_denied(&suite, it, runner));
-    let refused = is_quick.then(|| refused(&world)).into_iter().flatten();
-    warnings.extend(refused.chain(recorder.take_trouble()));
+    let refused = isolation.filter(|_| is_quick).map(|it| refusals(&it)).unwrap_or_default();
+    warnings.extend(refused.into_iter().chain(recorder.take_trouble()));
     let mut study = Study {
         warnings,
         spent: standing.spent,
@@ -255,41 +255,52 @@ struct Inquest<'a> {
     origin: &'a Origin,
 }
 
+/// What was found, and what came of putting it to the test.
+struct Held {
+    found: Found,
+    exhibits: Vec<Exhibit>,
+    /// Whether the plain runner denies some of it.
+    is_denied: bool,
+    /// What stood in the way.
+    warnings: Vec<Warning>,
+}
+
 impl Inquest<'_> {
-    /// What was found, what came of trying it, and what stood in the way.
-    fn hold(
-        self,
-        world: &mut EngineWorld,
-        recall: &mut Recall,
-        logbook: &mut Logbook<'_>,
-    ) -> (Found, Vec<Exhibit>, Vec<Warning>) {
+    fn hold(self, world: &mut EngineWorld, recall: &mut Recall, logbook: &mut Logbook<'_>) -> Held {
         let Self { analysis, part, runner, until, collected, origin } = self;
-        let (suite, is_one) = (&**analysis.suite, analysis.target.is_some());
-        std::thread::scope(|scope| {
-            let (hatch, trying) = (world.open_hatch(), None);
-            let mut ahead = Ahead { scope, suite, runner, logbook, is_one, hatch, trying };
-            let (found, finish) = analysis.run(world, recall, &mut ahead);
-            let Ahead { logbook, trying, hatch, .. } = ahead;
-            // Left are who names the state, the last to ask for runs, and who tries.
-            drop(hatch);
-            let error = world.take_error();
-            let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
-            let perturbed = world.take_perturbed_not_run();
-            let ended = how_it_ended(finish, found.ended, until);
-            let mut found = Found { ended, ..on_record(found, &logbook.recorder) };
-            for finding in &mut found.findings {
-                finding.failed_in = finding.failed_in.or(logbook.failed_again(finding));
-            }
-            logbook.stage(
-                "trying what was found with the plain runner, and naming the state behind it",
-            );
-            let (seen, records) = (logbook.seen(suite), &logbook.records);
-            let trial = Trial { suite, found: &found, records, seen, runner, part };
-            let (exhibits, not_tried) = trial.exhibits(world, trying, collected, origin);
-            let (exhibits, not_shown) = without_not_shown(exhibits, suite, is_one);
-            let in_the_way = broken.into_iter().chain(perturbed).chain(not_tried).chain(not_shown);
-            (found, exhibits, in_the_way.collect())
-        })
+        let (suite, is_one) = (analysis.suite, analysis.target.is_some());
+        let interrupt = &until.interrupt;
+        let files = Files::new(suite, collected);
+        let (found, early, finish) = std::thread::scope(|scope| {
+            let plain = Plain { runner, suite, files: &files.of_tests };
+            let mut world = ProjectWorld::new(world, plain, scope, interrupt);
+            analysis.run(&mut world, recall, logbook)
+        });
+        let error = world.take_error();
+        let is_broken = error.is_some();
+        let broken = error.map(|error| Warning::BrokenOff { reason: with_causes(&error) });
+        let perturbed = world.take_perturbed_not_run();
+        let ended = how_it_ended(finish, found.ended, until);
+        let mut found = Found { ended, ..on_record(found, &logbook.recorder) };
+        for finding in &mut found.findings {
+            finding.failed_in = finding.failed_in.or(logbook.failed_again(finding));
+        }
+        logbook.stage("trying what was found with the plain runner, and naming what is behind it");
+        let is_in_doubt = analysis.comparison == Comparison::IfDenied;
+        let bench =
+            Bench { suite, files: &files, runner, part, interrupt, ended, is_in_doubt, is_broken };
+        let tested = bench.test(&found.findings, early, world);
+        let is_denied = tested.iter().any(|it| it.is_denied);
+        let (seen, records) = (logbook.seen(suite), &logbook.records);
+        let exhibit = |tested| bench.exhibit(tested, records, &seen);
+        let mut exhibits: Vec<Exhibit> = tested.into_iter().map(exhibit).collect();
+        for exhibit in &mut exhibits {
+            replay_if_denied(exhibit, origin);
+        }
+        let not_tried = not_asked(suite, &exhibits);
+        let (exhibits, not_shown) = without_not_shown(exhibits, suite, is_one);
+        let in_the_way = broken.into_iter().chain(perturbed).chain(not_tried).chain(not_shown);
+        Held { found, exhibits, is_denied, warnings: in_the_way.collect() }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use unflake_detect::Inquiry;
-use unflake_model::{Experiment, RunId};
+use unflake_detect::{Inquiry, Room};
+use unflake_model::{Experiment, Means, RunId};
 
 use crate::recall::Recall;
 use crate::world::{Finish, Happening, Source, Watcher, World};
@@ -15,20 +15,19 @@ pub fn drive<T: 'static>(
     recall: &mut Recall,
     watcher: &mut dyn Watcher,
 ) -> (T, Finish) {
-    let mut under_way: BTreeMap<RunId, Experiment> = BTreeMap::new();
+    let mut under_way = UnderWay::default();
     let mut finish = Finish::Complete;
     loop {
-        let width = world.width().max(under_way.len().saturating_sub(world.n_ahead()));
-        let room = (width + world.n_ahead()).saturating_sub(under_way.len());
         let mut n_recalled = 0;
-        for experiment in inquiry.ask_ahead(room, width) {
+        for experiment in inquiry.ask_for(under_way.room(world)) {
             if let Some((number, answer)) = recall.take(&experiment) {
                 inquiry.tell(&answer.observation);
                 watcher.ran(&experiment, &answer, Source::Recalled { number });
                 n_recalled += 1;
             } else {
+                watcher.asked(&experiment);
                 world.submit(&experiment);
-                under_way.insert(experiment.run, experiment);
+                under_way.0.insert(experiment.run, experiment);
             }
         }
         for suspicion in inquiry.take_suspicions() {
@@ -44,19 +43,42 @@ pub fn drive<T: 'static>(
             continue;
         }
         match world.next() {
+            Happening::TestEnded => watcher.test_ended(),
             Happening::Ended(answer) => {
                 // A run given up may still be heard of.
-                if let Some(experiment) = under_way.remove(&answer.observation.run) {
-                    inquiry.tell(&answer.observation);
-                    watcher.ran(&experiment, &answer, Source::Run);
-                }
+                let Some(experiment) = under_way.0.remove(&answer.observation.run) else {
+                    continue;
+                };
+                inquiry.tell(&answer.observation);
+                watcher.ran(&experiment, &answer, Source::Run);
             }
-            Happening::Room => (),
-            Happening::Interrupted => {
+            Happening::Interrupted(cut_off) => {
                 finish = Finish::Interrupted;
-                under_way.clear();
+                for answer in cut_off {
+                    if let Some(experiment) = under_way.0.get(&answer.observation.run) {
+                        watcher.cut_off(experiment, &answer);
+                    }
+                }
+                under_way.0.clear();
                 inquiry.abandon();
             }
+        }
+    }
+}
+
+/// Experiments that were handed out and not answered yet.
+#[derive(Default)]
+struct UnderWay(BTreeMap<RunId, Experiment>);
+
+impl UnderWay {
+    fn room(&self, world: &dyn World) -> Room {
+        let n_plain = self.0.values().filter(|it| it.means != Means::Agent).count();
+        let n_agent = self.0.len() - n_plain;
+        let width = world.width().max(n_agent.saturating_sub(world.n_ahead()));
+        Room {
+            agent: (width + world.n_ahead()).saturating_sub(n_agent),
+            width,
+            plain: world.plain_width().saturating_sub(n_plain),
         }
     }
 }
@@ -89,12 +111,12 @@ mod tests {
 
         fn next(&mut self) -> Happening {
             if self.n_left == 0 {
-                return Happening::Interrupted;
+                return Happening::Interrupted(Vec::new());
             }
             self.n_left -= 1;
             let experiment = self.waiting.pop().expect("nobody waits for nothing");
             let observation = self.scenario.sim.observe(&experiment);
-            Happening::Ended(Answer { observation, failures: Vec::new() })
+            Happening::Ended(Box::new(Answer::of(observation, Vec::new())))
         }
     }
 
@@ -155,41 +177,6 @@ mod tests {
             assert!(n_runs <= numbers.len() + 2, "at most what was under way is run again");
             assert!(numbers.iter().all(|number| (100..100 + n_runs as u64).contains(number)));
         }
-    }
-
-    /// Has room for one, and after the first look for three.
-    struct Widening<'a> {
-        inner: SimWorld<'a>,
-        width: usize,
-        seen_waiting: Vec<usize>,
-    }
-
-    impl World for Widening<'_> {
-        fn width(&self) -> usize {
-            self.width
-        }
-
-        fn submit(&mut self, experiment: &Experiment) {
-            self.inner.submit(experiment);
-        }
-
-        fn next(&mut self) -> Happening {
-            self.seen_waiting.push(self.inner.waiting.len());
-            if self.width == 1 {
-                self.width = 3;
-                return Happening::Room;
-            }
-            self.inner.next()
-        }
-    }
-
-    #[test]
-    fn where_room_is_made_it_is_used_before_another_run_has_ended() {
-        let scenario = Case::CleanerBetween.scenario(Setting { n_tests: 60, noise: 0.0, seed: 5 });
-        let inner = SimWorld { scenario: &scenario, waiting: Vec::new(), n_left: usize::MAX };
-        let mut world = Widening { inner, width: 1, seen_waiting: Vec::new() };
-        drive(inquiry(&scenario), &mut world, &mut Recall::default(), &mut Log::default());
-        assert_eq!(world.seen_waiting[..2], [1, 3]);
     }
 
     #[test]

@@ -12,13 +12,15 @@
 //! | `terms`, `fingerprint` | is it the same question about the same code? |
 //! | `baseline` | does isolation change the suite? |
 //! | [`drive`] | the loop between an analysis and whoever answers it |
-//! | [`world`], [`engine_world`] | who answers, and what is an answer? the engine is one who does |
+//! | [`world`] | who answers, and what is an answer? |
+//! | [`engine_world`], `project_world` | the engine is one who does; the plain runner beside it |
 //! | [`recall`], `lent` | which runs need not be made again? |
 //! | [`record`], [`logbook`] | what is written down, and who is told how it goes? |
 //! | [`campaign`] | all of this for `detect` and `why` |
 //! | `analysis` | which analysis answers which question? |
-//! | [`confirm`] | does the plain runner show what was found, and what is behind it? |
-//! | [`dirt`], [`trace`], [`pass`] | what do tests leave behind, and what do they call? |
+//! | `exhibits` | what came of putting to the test what was found? |
+//! | [`gather`] | all tests once, with a look |
+//! | [`dirt`], [`trace`] | what do tests leave behind, and what do they call? |
 //! | [`history`] | what happened in earlier campaigns? |
 //! | [`masked`], [`deadline`] | what is hidden, and when does it end? |
 
@@ -26,19 +28,20 @@ mod analysis;
 pub mod baseline;
 pub mod begin;
 pub mod campaign;
-pub mod confirm;
 pub mod deadline;
 pub mod dirt;
 pub mod drive;
 pub mod engine_world;
 pub mod error;
+mod exhibits;
 mod fingerprint;
+pub mod gather;
 pub mod history;
 mod lent;
 pub mod logbook;
 pub mod masked;
 pub mod open;
-pub mod pass;
+mod project_world;
 pub mod question;
 pub mod recall;
 pub mod record;

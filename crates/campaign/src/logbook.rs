@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
+use unflake_engine::Isolation;
 use unflake_known::{FailedAttempt, Record, Seen};
 use unflake_model::random::mix;
 use unflake_model::{
@@ -79,6 +80,8 @@ pub struct Logbook<'p> {
     told: BTreeMap<TestIndex, News>,
     /// Where a test failed when it was run again in the same process, and in no other way.
     failed_again: BTreeMap<TestIndex, RunId>,
+    /// Which levels of isolation the last run had that was made just now.
+    pub isolation: Option<Isolation>,
     progress: &'p mut dyn Progress,
 }
 
@@ -97,6 +100,7 @@ impl<'p> Logbook<'p> {
             tells: None,
             told: BTreeMap::new(),
             failed_again: BTreeMap::new(),
+            isolation: None,
             progress,
         }
     }
@@ -240,11 +244,17 @@ impl<'p> Logbook<'p> {
 
 impl Watcher for Logbook<'_> {
     fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source) {
+        if !experiment.is_evidence() {
+            return;
+        }
         let number = match source {
             Source::Run => self.made(experiment, answer),
             Source::Recalled { number } => number,
         };
         self.recorder.renumber(experiment.run, number);
+        if let Some(manner) = &answer.manner {
+            self.isolation = Some(manner.isolation.clone());
+        }
         self.keep_failures(number, answer);
         self.count(number, experiment, answer, source);
         self.progress.ran(self.standing);

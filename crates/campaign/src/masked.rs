@@ -6,8 +6,8 @@
 
 use std::sync::OnceLock;
 
-use unflake_engine::Change;
 use unflake_known::{Failure, State, Study};
+use unflake_model::StateChange;
 use unflake_model::secret::Secrets;
 
 static SECRETS: OnceLock<(Secrets, bool)> = OnceLock::new();
@@ -33,21 +33,16 @@ pub(crate) fn failure(message: String, text: String) -> Failure {
 }
 
 /// A change as it is reported.
-pub(crate) fn state(change: &Change) -> Option<State> {
-    let mut state = whole(change)?;
+pub(crate) fn state(change: &StateChange) -> State {
+    let mut state = whole(change);
     hide(&mut state);
-    Some(state)
+    state
 }
 
-/// A change, to be compared with others: to be hidden before it is reported. `None` for a kind that
-/// is not in our list, which no agent tells.
-pub(crate) fn whole(change: &Change) -> Option<State> {
-    Some(State {
-        place: change.place.clone(),
-        kind: change.kind.parse().ok()?,
-        before: change.before.clone(),
-        after: change.after.clone(),
-    })
+/// A change, to be compared with others: to be hidden before it is reported.
+pub(crate) fn whole(change: &StateChange) -> State {
+    let StateChange { place, kind, before, after, .. } = change.clone();
+    State { place, kind, before, after }
 }
 
 /// Hides what is secret in it.

@@ -34,8 +34,11 @@ impl Recall {
     }
 
     /// The earliest run of what is asked for that was not given back yet: its number on record, and
-    /// the answer under its new number.
+    /// the answer under its new number. Plain runs and those with a look are not on record.
     pub fn take(&mut self, experiment: &Experiment) -> Option<(RunId, Answer)> {
+        if !experiment.is_evidence() {
+            return None;
+        }
         let (number, answer) = self.waiting.get_mut(&content(experiment))?.pop_front()?;
         self.n_lent_taken += u64::from(Origin::LENT <= number);
         let observation = Observation { run: experiment.run, ..answer.observation };

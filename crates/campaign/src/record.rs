@@ -199,8 +199,8 @@ pub fn answers(
                 failure: Failure { message: failure.message, text: failure.text },
             })
         });
-        let failures = failures.collect();
-        answers.push((experiment, Answer { observation, failures }));
+        let answer = Answer::of(observation, failures.collect());
+        answers.push((experiment, answer));
     }
     Ok(answers)
 }

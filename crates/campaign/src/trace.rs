@@ -13,15 +13,18 @@ use std::time::Duration;
 
 use unflake_adapter::collection_warnings;
 use unflake_calls::{Exposure, Function, Set};
-use unflake_engine::{Engine, Event, Watching};
 use unflake_known::exposed::{Exposed, ExposedBy, Row};
 use unflake_known::{Origin, Warning};
-use unflake_model::{Observation, OutcomeKind, Suite, TestId, TestIndex};
+use unflake_model::{
+    AttemptCalls, CalledFunction, Calls, Look, Observation, Order, OutcomeKind, Seen, Suite,
+    TestId, TestIndex,
+};
 
+use crate::engine_world::EngineWorld;
 use crate::error::CampaignError;
+use crate::gather::{Asked, Gathered, gather};
 use crate::logbook::Progress;
-use crate::pass::{Look, Passed, Witness, pass};
-use crate::world::{Answer, FailedAttempt};
+use crate::world::{Answer, Finish};
 
 /// A function, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,26 +134,31 @@ impl Traced {
 
     /// Runs the tests that are exposed once more, and counts their calls. What cannot be counted is
     /// not known.
-    pub fn count_calls(&mut self, set: &Set, engine: &mut Engine, progress: &mut dyn Progress) {
+    pub fn count_calls(&mut self, set: &Set, world: &mut EngineWorld, progress: &mut dyn Progress) {
         let exposures = self.exposures(set);
         let is_exposed = |(test, found): (TestIndex, Vec<_>)| (!found.is_empty()).then_some(test);
         let tests: Vec<TestIndex> = exposures.into_iter().filter_map(is_exposed).collect();
         if tests.is_empty() {
             return;
         }
-        let watching = Watching { trace: true, count: true, ..Watching::default() };
-        let look = Look { watching, stage: "counting calls", tests: Some(&tests) };
-        let mut notes = Notes::default();
+        let asked = Asked {
+            look: Look::at_calls(Calls::Counted),
+            order: Order::from_distinct(tests),
+            stage: "counting calls",
+        };
         let suite = Rc::clone(&self.suite);
-        self.is_interrupted |= pass(&look, &suite, engine, &mut notes, progress).is_interrupted;
+        let gathered = gather(asked, &suite, world, progress);
+        self.is_interrupted |= gathered.finish == Finish::Interrupted;
+        let notes = Notes::of(&gathered.answers);
         let ours: BTreeMap<&Function, usize> =
             self.functions.iter().zip(0..).map(|(it, number)| (&it.function, number)).collect();
         let named =
             |(number, n): (usize, u64)| Some((*ours.get(&notes.functions[number].function)?, n));
-        let mut counted: BTreeMap<TestIndex, BTreeMap<usize, u64>> = BTreeMap::new();
-        for test in std::mem::take(&mut notes.tests) {
-            counted.insert(test.test, test.counts.into_iter().filter_map(named).collect());
-        }
+        let counted = notes.tests.iter().map(|test| {
+            let counts = test.counts.iter().map(|(number, n)| (*number, *n));
+            (test.test, counts.filter_map(named).collect())
+        });
+        let mut counted: BTreeMap<TestIndex, BTreeMap<usize, u64>> = counted.collect();
         for test in &mut self.tests {
             test.counts = counted.remove(&test.test).unwrap_or_default();
         }
@@ -158,98 +166,74 @@ impl Traced {
 }
 
 /// Runs the suite of an engine once, traced.
-pub fn trace_in(engine: &mut Engine, progress: &mut dyn Progress) -> Result<Traced, CampaignError> {
-    let suite = Rc::new(engine.suite(|_| Duration::ZERO));
-    let watching = Watching { trace: true, ..Watching::default() };
-    let look = Look { watching, stage: "tracing the tests", tests: None };
-    let mut notes = Notes::default();
-    let Passed { is_interrupted, error, .. } = pass(&look, &suite, engine, &mut notes, progress);
-    let Notes { functions, tests, run, failures, .. } = notes;
+pub fn trace_in(
+    world: &mut EngineWorld,
+    progress: &mut dyn Progress,
+) -> Result<Traced, CampaignError> {
+    let suite = Rc::new(world.engine().suite(|_| Duration::ZERO));
+    let asked = Asked {
+        look: Look::at_calls(Calls::Noted),
+        order: Order::original(&suite),
+        stage: "tracing the tests",
+    };
+    let gathered = gather(asked, &suite, world, progress);
+    let Notes { functions, tests, .. } = Notes::of(&gathered.answers);
     if tests.is_empty() {
-        return Err(error.map_or(CampaignError::Interrupted, CampaignError::World));
+        return Err(gathered.error.map_or(CampaignError::Interrupted, CampaignError::World));
     }
+    let is_interrupted = gathered.finish == Finish::Interrupted;
+    let run = gathered.answers.into_iter().next().filter(Gathered::is_complete);
+    let engine = world.engine();
     let warnings = collection_warnings(engine);
     let runner = engine.collected().runner.clone();
-    let run = run.map(|observation| Answer { observation, failures });
     Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted, run })
 }
 
-/// What was told in a pass over a suite.
+/// What was told in the runs of a suite.
 #[derive(Default)]
 struct Notes {
     functions: Vec<Called>,
     numbers: BTreeMap<Function, usize>,
     tests: Vec<TracedTest>,
-    /// How many tests there were when the run under way began.
-    n_before: usize,
-    /// Our numbers of the functions that this run numbers itself.
-    of_run: Vec<Option<usize>>,
-    /// What a test called that has not ended yet.
-    called: Vec<usize>,
-    /// How often.
-    counts: BTreeMap<usize, u64>,
-    /// The first run, if it came to its end, and what failed in it.
-    run: Option<Observation>,
-    failures: Vec<FailedAttempt>,
-}
-
-impl Witness for Notes {
-    fn n_seen(&self) -> usize {
-        self.tests.len()
-    }
-
-    fn run_begins(&mut self) {
-        self.n_before = self.tests.len();
-        self.of_run.clear();
-    }
-
-    fn hear(&mut self, event: Event) {
-        match event {
-            Event::Traced { functions, counts, names, unseen, .. } => {
-                for name in names {
-                    let number = self.number(name);
-                    self.of_run.push(number);
-                }
-                let ours = |number: &usize| self.of_run.get(*number).copied().flatten();
-                let counted = functions.iter().map(ours).zip(counts);
-                self.counts.extend(counted.filter_map(|(number, n)| Some((number?, n))));
-                self.called.extend(functions.iter().filter_map(ours));
-                for name in unseen {
-                    let number = self.number(name);
-                    self.called.extend(number);
-                }
-            }
-            Event::TestEnded { test, attempt, outcome, duration, failure, .. } => {
-                let functions = std::mem::take(&mut self.called);
-                let counts = std::mem::take(&mut self.counts);
-                self.failures.extend(FailedAttempt::of(test, attempt, outcome, failure));
-                let outcome = outcome.kind();
-                self.tests.push(TracedTest { test, outcome, duration, functions, counts });
-            }
-            Event::RunPutBack { .. } => {
-                self.tests.truncate(self.n_before);
-                self.failures.clear();
-                self.of_run.clear();
-            }
-            _ => (),
-        }
-    }
-
-    fn run_ended(&mut self, observation: &Observation, is_whole: bool) {
-        let is_first = self.n_before == 0;
-        self.run = (is_first && is_whole).then(|| observation.clone());
-    }
 }
 
 impl Notes {
+    fn of(answers: &[Answer]) -> Self {
+        let mut notes = Self::default();
+        for answer in answers {
+            notes.add(&answer.observation);
+        }
+        notes
+    }
+
+    fn add(&mut self, observation: &Observation) {
+        let Seen { functions, calls, .. } = &observation.seen;
+        // Our numbers of the functions that this run numbers itself.
+        let of_run: Vec<Option<usize>> = functions.iter().map(|it| self.number(it)).collect();
+        let ours = |number: &usize| of_run.get(*number).copied().flatten();
+        let calls: BTreeMap<usize, &AttemptCalls> =
+            calls.iter().map(|calls| (calls.attempt, calls)).collect();
+        for (place, attempt) in observation.attempts.iter().enumerate() {
+            let outcome = attempt.outcome.kind();
+            if outcome == OutcomeKind::NotRun {
+                continue;
+            }
+            let called = calls.get(&place);
+            let functions = called.iter().flat_map(|it| &it.functions).filter_map(ours).collect();
+            let counted = called.iter().flat_map(|it| it.functions.iter().zip(&it.counts));
+            let counts = counted.filter_map(|(number, n)| Some((ours(number)?, *n))).collect();
+            let (test, duration) = (attempt.test, attempt.duration);
+            self.tests.push(TracedTest { test, outcome, duration, functions, counts });
+        }
+    }
+
     /// Our number of a function; none if its name is no name.
-    fn number(&mut self, told: unflake_engine::Function) -> Option<usize> {
+    fn number(&mut self, told: &CalledFunction) -> Option<usize> {
         let function: Function = format!("{}:{}", told.module, told.name).parse().ok()?;
         let n = self.functions.len();
         let number = *self.numbers.entry(function.clone()).or_insert(n);
         if number == n {
-            let place = told.file.zip(told.line);
-            self.functions.push(Called { function, place });
+            self.functions.push(Called { function, place: told.place.clone() });
         }
         Some(number)
     }

@@ -1,6 +1,7 @@
 //! Who answers experiments, what an answer is, and who is kept informed.
 
 use unflake_detect::Suspicion;
+use unflake_engine::{Ending, Isolation, Perturbed};
 use unflake_known::Failure;
 use unflake_model::{
     Evidence, Experiment, Finding, Observation, Outcome, OutcomeKind, RunId, Spent, TestIndex,
@@ -10,12 +11,17 @@ use crate::masked;
 
 /// Who answers experiments.
 pub trait World {
-    /// How many experiments it works on at once.
+    /// How many experiments the agent works on at once.
     fn width(&self) -> usize;
 
     /// How many more it takes, to begin with them as soon as it can.
     fn n_ahead(&self) -> usize {
         0
+    }
+
+    /// How many experiments the plain runner works on at once.
+    fn plain_width(&self) -> usize {
+        1
     }
 
     /// Takes an experiment; its answer comes from [`World::next`] at some time.
@@ -28,21 +34,35 @@ pub trait World {
 /// What a world has to say.
 #[derive(Clone, Debug)]
 pub enum Happening {
+    /// A test has ended in a run that goes on.
+    TestEnded,
     /// A run is over.
-    Ended(Answer),
-    /// There is room for more experiments than before, or for fewer.
-    Room,
-    /// The user does not want to wait any longer. Runs under way are given up.
-    Interrupted,
+    Ended(Box<Answer>),
+    /// The user does not want to wait any longer. Runs under way are given up; these are the ones
+    /// in which some test had ended, as far as they had come.
+    Interrupted(Vec<Answer>),
 }
 
-/// What came of a run: what analyses are told, and what its failed attempts said.
+/// What came of a run: what analyses are told, what its failed attempts said, and how it was made.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// For analyses.
     pub observation: Observation,
     /// For people.
     pub failures: Vec<FailedAttempt>,
+    /// How the run was made, if it was made just now and by the agent.
+    pub manner: Option<Manner>,
+}
+
+/// How a run was made.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// How it came to its end.
+    pub ending: Ending,
+    /// Which levels of isolation held.
+    pub isolation: Isolation,
+    /// Which circumstances were perturbed.
+    pub perturbed: Perturbed,
 }
 
 /// A failed attempt with what was said about it.
@@ -74,6 +94,11 @@ impl FailedAttempt {
 }
 
 impl Answer {
+    /// Of a run that was not made just now, or not by the agent.
+    pub fn of(observation: Observation, failures: Vec<FailedAttempt>) -> Self {
+        Self { observation, failures, manner: None }
+    }
+
     /// What the run cost. Tests that were never started cost nothing.
     pub fn cost(&self) -> Spent {
         let attempts = self.observation.attempts.iter();
@@ -85,8 +110,17 @@ impl Answer {
 
 /// Who is kept informed.
 pub trait Watcher {
+    /// A run is asked for.
+    fn asked(&mut self, _experiment: &Experiment) {}
+
     /// The analysis was told what came of an experiment.
     fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source);
+
+    /// A run was given up, but some of its tests had ended. The analysis is not told.
+    fn cut_off(&mut self, _experiment: &Experiment, _answer: &Answer) {}
+
+    /// A test has ended in a run that goes on.
+    fn test_ended(&mut self) {}
 
     /// The analysis begins to confirm something.
     fn suspects(&mut self, _suspicion: &Suspicion) {}

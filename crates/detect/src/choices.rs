@@ -12,12 +12,13 @@
 //! run; so the smallest `k` with which the test fails names one choice for certain, whatever the
 //! test does afterwards.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
 use futures_util::future::{join_all, try_join, try_join_all};
 use unflake_model::{
-    Environment, Evidence, Factors, Finding, Order, OutcomeKind, Repetition, TestIndex, Verdict,
+    Chosen, Environment, Evidence, Factors, Finding, Look, Order, OutcomeKind, Repetition,
+    TestIndex, Verdict,
 };
 
 use crate::campaign::{Confirmed, finding};
@@ -132,34 +133,89 @@ fn ends(run: &Rc<Run>, test: TestIndex) -> Option<Evidence> {
     run.outcomes().find(|(of, _)| *of == test).and_then(|(_, kind)| OutcomeKind::evidence(kind))
 }
 
+/// An open choice that decides how a test ends, and who asked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecidingChoice {
+    /// Its number, as choices come up in the run, from 1.
+    pub number: u64,
+    /// How many come up in all.
+    pub n: u64,
+    /// Who asked, innermost first.
+    pub stack: Vec<String>,
+}
+
+/// How often the answer of [`decided`] is tried.
+const DECIDED_TRIES: usize = 3;
+
+/// The choices that decide how a test ends in an environment in which it fails; none if that was
+/// not found. It is run alone with fewer and fewer of the choices of that seed ([`decisive`]). What
+/// is left is one choice, or the first and the last of several that matter together; each is asked
+/// for the stack it comes from.
+///
+/// Limits: choices are numbered as they come up, so a test whose threads race for them has no
+/// certain numbers; then no choice is named.
+pub async fn decided(
+    lab: &Lab,
+    test: TestIndex,
+    environment: Environment,
+) -> Result<Vec<DecidingChoice>, OutOfBudget> {
+    let run = async |choices: Option<RangeInclusive<u64>>| {
+        let look = Look { choices, ..Look::NOTHING };
+        lab.look(Order::from_distinct([test]), environment, look).await
+    };
+    let all = run(None).await?;
+    // Nobody counts them here, or they are not what it fails for.
+    let Some(Chosen { n, .. }) = all.seen.chosen else { return Ok(Vec::new()) };
+    if all.last_evidence() != Some(Evidence::Fail) {
+        return Ok(Vec::new());
+    }
+    let fails = async |first: u64, last: u64| {
+        Ok(run(Some(first..=last)).await?.last_evidence() == Some(Evidence::Fail))
+    };
+    let Some((first, last)) = decisive(n, &fails).await? else { return Ok(Vec::new()) };
+    for _ in 0..DECIDED_TRIES {
+        if !fails(first, last).await? {
+            return Ok(Vec::new());
+        }
+    }
+    let mut numbers = vec![first, last];
+    numbers.dedup();
+    let mut deciding = Vec::new();
+    for number in numbers {
+        let stack = run(Some(number..=number)).await?.seen.chosen.clone().unwrap_or_default().stack;
+        deciding.push(DecidingChoice { number, n, stack });
+    }
+    Ok(deciding)
+}
+
 /// First and last of the choices `1..=n` that must be made on purpose for the test to fail, in a
 /// row; `None` if it does not fail with all of them. Each question may fail, which ends the search.
-pub fn decisive<E>(
+pub async fn decisive<E>(
     n: u64,
-    mut fails: impl FnMut(u64, u64) -> Result<bool, E>,
+    mut fails: impl AsyncFnMut(u64, u64) -> Result<bool, E>,
 ) -> Result<Option<(u64, u64)>, E> {
-    if n == 0 || !fails(1, n)? {
+    if n == 0 || !fails(1, n).await? {
         return Ok(None);
     }
     // Invariant: the first `low` do not suffice, the first `high` do.
     let (mut low, mut high) = (0, n);
     while low + 1 < high {
         let middle = low.midpoint(high);
-        if fails(1, middle)? {
+        if fails(1, middle).await? {
             high = middle;
         } else {
             low = middle;
         }
     }
     let last = high;
-    if fails(last, last)? {
+    if fails(last, last).await? {
         return Ok(Some((last, last)));
     }
     // Invariant: from `first` on they suffice, from `late` on they do not.
     let (mut first, mut late) = (1, last);
     while first + 1 < late {
         let middle = first.midpoint(late);
-        if fails(middle, last)? {
+        if fails(middle, last).await? {
             first = middle;
         } else {
             late = middle;
@@ -171,14 +227,15 @@ pub fn decisive<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_executor::block_on;
     use std::convert::Infallible;
 
     fn search(n: u64, needed: &[u64]) -> (Option<(u64, u64)>, usize) {
         let mut n_questions = 0;
-        let Ok(found) = decisive(n, |first, last| {
+        let Ok(found) = block_on(decisive(n, async |first, last| {
             n_questions += 1;
             Ok::<_, Infallible>(needed.iter().all(|it| (first..=last).contains(it)))
-        });
+        }));
         (found, n_questions)
     }
 
@@ -209,10 +266,10 @@ mod tests {
     #[test]
     fn a_question_that_fails_ends_the_search() {
         let mut n_questions = 0;
-        let found = decisive(1000, |_, _| {
+        let found = block_on(decisive(1000, async |_, _| {
             n_questions += 1;
             if n_questions < 3 { Ok(true) } else { Err("interrupted") }
-        });
+        }));
         assert_eq!(found, Err("interrupted"));
         assert_eq!(n_questions, 3);
     }

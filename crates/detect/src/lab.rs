@@ -22,8 +22,8 @@ use futures_channel::oneshot;
 use futures_executor::LocalPool;
 use futures_util::task::LocalSpawnExt as _;
 use unflake_model::{
-    Budget, Environment, Evidence, Experiment, Finding, Group, Observation, Order, Repetition,
-    RunId, Spent, Suite, Tally, TestIndex,
+    Budget, Environment, Evidence, Experiment, Finding, Group, Look, Means, Observation, Order,
+    Repetition, RunId, Spent, Suite, Tally, TestIndex,
 };
 
 use crate::ledger::{Ledger, Run};
@@ -56,12 +56,22 @@ pub enum Urgency {
 
 type Reply = oneshot::Sender<Result<Rc<Run>, OutOfBudget>>;
 
-/// A question on its way: what to run, and who waits for it.
+/// A question on its way: what to run, under a number that is still to come, and who waits for it.
 struct Request {
-    order: Order,
-    environment: Environment,
-    repetition: Repetition,
+    experiment: Experiment,
     reply: Reply,
+}
+
+/// How many experiments can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// More runs by the agent.
+    pub agent: usize,
+    /// How many of those are worked on at once; the others wait. Nothing is asked for the sake of
+    /// what waits that would not be asked anyway.
+    pub width: usize,
+    /// More runs by the plain runner, which has processes of its own.
+    pub plain: usize,
 }
 
 /// A question handed out, and not yet answered.
@@ -77,6 +87,8 @@ struct Desk {
     budget: Budget,
     ledger: Ledger,
     waiting: BTreeMap<Urgency, VecDeque<Request>>,
+    /// Runs for the plain runner. They wait for no run of the agent.
+    waiting_plain: VecDeque<Request>,
     running: BTreeMap<RunId, Running>,
     spent: Spent,
     reserved: Spent,
@@ -89,16 +101,18 @@ struct Desk {
     culprits: BTreeMap<TestIndex, u64>,
     cleaners: BTreeSet<TestIndex>,
     suspicions: Vec<Suspicion>,
+    /// Who waits for the first suspicion.
+    to_be_told: Option<oneshot::Sender<Suspicion>>,
     conclusions: Vec<Finding>,
 }
 
 impl Desk {
-    /// Takes up to `room` experiments from those that wait, most urgent first. Also says whether a
-    /// request was refused, because its analysis may then have other plans.
-    fn issue(&mut self, room: usize) -> (Vec<Experiment>, bool) {
-        let mut experiments = Vec::new();
-        let mut refused = false;
-        while experiments.len() < room {
+    /// Takes experiments from those that wait, most urgent first. Also says whether a request was
+    /// refused, because its analysis may then have other plans.
+    fn issue(&mut self, room: Room) -> (Vec<Experiment>, bool) {
+        let (mut experiments, mut refused) = self.issue_plain(room.plain);
+        let n_plain = experiments.len();
+        while experiments.len() - n_plain < room.agent {
             let next = |(urgency, queue): (&Urgency, &mut VecDeque<Request>)| {
                 queue.pop_front().map(|request| (*urgency, request))
             };
@@ -110,7 +124,9 @@ impl Desk {
             }
             let cost = self.expected_cost(&request);
             let committed = self.spent.plus(self.reserved).plus(cost);
-            if self.stopped || !self.is_covered(committed, urgency) {
+            let is_covered =
+                !request.experiment.is_evidence() || self.is_covered(committed, urgency);
+            if self.stopped || !is_covered {
                 refused = true;
                 // The receiver may have gone away meanwhile; then nobody cares.
                 let _ = request.reply.send(Err(OutOfBudget));
@@ -121,9 +137,33 @@ impl Desk {
         (experiments, refused)
     }
 
+    fn issue_plain(&mut self, room: usize) -> (Vec<Experiment>, bool) {
+        let mut experiments = Vec::new();
+        let mut refused = false;
+        while experiments.len() < room {
+            let Some(request) = self.waiting_plain.pop_front() else { break };
+            if request.reply.is_canceled() {
+                continue;
+            }
+            if self.stopped {
+                refused = true;
+                let _ = request.reply.send(Err(OutOfBudget));
+                continue;
+            }
+            experiments.push(self.start(request, Spent::default()));
+        }
+        (experiments, refused)
+    }
+
+    /// What a run is going to cost. A budget is for finding out; what confirms and explains what
+    /// was found is not charged to it.
     fn expected_cost(&self, request: &Request) -> Spent {
+        if !request.experiment.is_evidence() {
+            return Spent::default();
+        }
+        let Request { experiment, .. } = request;
         let n_runs = u32::try_from(self.spent.runs).unwrap_or(u32::MAX).max(1);
-        let attempts = request.repetition.attempts(&request.order);
+        let attempts = experiment.repetition.attempts(&experiment.order);
         let time: Duration = attempts.iter().map(|test| self.suite.duration(*test)).sum();
         Spent { runs: 1, attempts: attempts.len() as u64, time: time + self.overhead / n_runs }
     }
@@ -142,12 +182,7 @@ impl Desk {
     }
 
     fn start(&mut self, request: Request, cost: Spent) -> Experiment {
-        let experiment = Experiment {
-            run: RunId(self.runs_issued),
-            order: request.order,
-            environment: request.environment,
-            repetition: request.repetition,
-        };
+        let experiment = Experiment { run: RunId(self.runs_issued), ..request.experiment };
         self.runs_issued += 1;
         self.reserved = self.reserved.plus(cost);
         let running = Running { experiment: experiment.clone(), cost, reply: request.reply };
@@ -155,12 +190,16 @@ impl Desk {
         experiment
     }
 
-    fn settle(&mut self, observation: &Observation) {
+    fn settle(&mut self, observation: Observation) {
         let Running { experiment, cost, reply } = self
             .running
             .remove(&observation.run)
             .expect("an observation answers an experiment that was asked for and not yet told");
-        let run = self.ledger.record(experiment, observation);
+        if !experiment.is_evidence() {
+            let _ = reply.send(Ok(Rc::new(Run::of(experiment, observation))));
+            return;
+        }
+        let run = self.ledger.record(experiment, &observation);
         self.reserved = Spent {
             runs: self.reserved.runs - cost.runs,
             attempts: self.reserved.attempts - cost.attempts,
@@ -192,6 +231,7 @@ impl<T: 'static> Inquiry<T> {
             budget,
             ledger: Ledger::new(n_tests),
             waiting: BTreeMap::new(),
+            waiting_plain: VecDeque::new(),
             running: BTreeMap::new(),
             spent: Spent::default(),
             reserved: Spent::default(),
@@ -203,6 +243,7 @@ impl<T: 'static> Inquiry<T> {
             culprits: BTreeMap::new(),
             cleaners: BTreeSet::new(),
             suspicions: Vec::new(),
+            to_be_told: None,
             conclusions: Vec::new(),
         }));
         let lab = Lab {
@@ -225,17 +266,17 @@ impl<T: 'static> Inquiry<T> {
         Self { pool, desk, answer }
     }
 
-    /// The next experiments worth running, at most `room` of them. Empty means: there is nothing
-    /// to run before another observation is told, or the analysis is finished.
+    /// The next experiments worth running, at most `room` of them for the agent, and as many for
+    /// the plain runner. Empty means: there is nothing to run before another observation is told,
+    /// or the analysis is finished.
     pub fn ask(&mut self, room: usize) -> Vec<Experiment> {
         let n_running = self.desk.borrow().running.len();
-        self.ask_ahead(room, n_running + room)
+        self.ask_for(Room { agent: room, width: n_running + room, plain: room })
     }
 
-    /// The same where only `width` experiments are worked on at once, and others wait: nothing is
-    /// asked for their sake that would not be asked anyway.
-    pub fn ask_ahead(&mut self, room: usize, width: usize) -> Vec<Experiment> {
-        self.desk.borrow_mut().width = width.max(1);
+    /// The same, where only some experiments are worked on at once.
+    pub fn ask_for(&mut self, room: Room) -> Vec<Experiment> {
+        self.desk.borrow_mut().width = room.width.max(1);
         loop {
             self.pool.run_until_stalled();
             if self.answer.borrow().is_some() {
@@ -253,7 +294,7 @@ impl<T: 'static> Inquiry<T> {
     /// # Panics
     /// If no such experiment is under way, or the observation speaks of other tests than it.
     pub fn tell(&mut self, observation: &Observation) {
-        self.desk.borrow_mut().settle(observation);
+        self.desk.borrow_mut().settle(observation.clone());
     }
 
     /// Grants no further experiment. The analysis then concludes from what it knows.
@@ -386,7 +427,24 @@ impl Lab {
 
     /// Says what is going to be confirmed.
     pub fn suspect(&self, suspicion: Suspicion) {
-        self.desk.borrow_mut().suspicions.push(suspicion);
+        let mut desk = self.desk.borrow_mut();
+        if let Some(told) = desk.to_be_told.take() {
+            // Who does not wait any more has no need of it.
+            let _ = told.send(suspicion.clone());
+        }
+        desk.suspicions.push(suspicion);
+    }
+
+    /// The first suspicion from now on.
+    pub(crate) fn first_suspicion(&self) -> oneshot::Receiver<Suspicion> {
+        let (told, suspected) = oneshot::channel();
+        self.desk.borrow_mut().to_be_told = Some(told);
+        suspected
+    }
+
+    /// There will be no suspicion: whoever waits for one goes on.
+    pub(crate) fn suspect_no_more(&self) {
+        self.desk.borrow_mut().to_be_told = None;
     }
 
     /// Says what was concluded about one test, while the analysis goes on with others.
@@ -459,13 +517,76 @@ impl Lab {
         environment: Environment,
         repetition: Repetition,
     ) -> Result<Rc<Run>, OutOfBudget> {
-        let (reply, answer) = oneshot::channel();
         let order = self.suite.as_run(order);
-        let request = Request { order, environment, repetition, reply };
-        self.desk.borrow_mut().waiting.entry(self.urgency).or_default().push_back(request);
+        let experiment = Experiment { environment, repetition, ..unnumbered(order) };
+        self.run_experiment(experiment).await
+    }
+
+    /// Asks for one run of an order that is looked into. Nobody else takes it for evidence, and it
+    /// is not charged to the budget.
+    pub async fn look(
+        &self,
+        order: Order,
+        environment: Environment,
+        look: Look,
+    ) -> Result<Rc<Run>, OutOfBudget> {
+        let order = self.suite.as_run(order);
+        self.run_experiment(Experiment { environment, look, ..unnumbered(order) }).await
+    }
+
+    /// Asks the project's own runner for one run. Likewise.
+    pub async fn run_plain(&self, ask: PlainAsk) -> Result<Rc<Run>, OutOfBudget> {
+        let PlainAsk { tests, environment, repetition, among } = ask;
+        let means = Means::Plain { among };
+        let order = Order::from_distinct(tests);
+        let experiment = Experiment { environment, repetition, means, ..unnumbered(order) };
+        self.run_experiment(experiment).await
+    }
+
+    async fn run_experiment(&self, experiment: Experiment) -> Result<Rc<Run>, OutOfBudget> {
+        let (reply, answer) = oneshot::channel();
+        let (is_plain, is_evidence) = (experiment.means != Means::Agent, experiment.is_evidence());
+        let request = Request { experiment, reply };
+        {
+            let mut desk = self.desk.borrow_mut();
+            let queue = if is_plain {
+                &mut desk.waiting_plain
+            } else {
+                desk.waiting.entry(self.urgency).or_default()
+            };
+            queue.push_back(request);
+        }
         let run = answer.await.expect("the desk answers every request")?;
-        let total = self.account.borrow().plus(run.spent);
-        self.account.replace(total);
+        if is_evidence {
+            let total = self.account.borrow().plus(run.spent);
+            self.account.replace(total);
+        }
         Ok(run)
     }
+}
+
+/// What the project's own runner is asked to run.
+#[derive(Clone, Debug)]
+pub struct PlainAsk {
+    /// These tests, in this order.
+    pub tests: Vec<TestIndex>,
+    /// Under these circumstances.
+    pub environment: Environment,
+    /// So often each.
+    pub repetition: Repetition,
+    /// While it is told to collect the files of these, too.
+    pub among: Option<Vec<TestIndex>>,
+}
+
+impl PlainAsk {
+    /// These tests in this order, as a user would have them run.
+    pub fn of(tests: Vec<TestIndex>) -> Self {
+        let (environment, repetition) = (Environment::Plain, Repetition::Once);
+        Self { tests, environment, repetition, among: None }
+    }
+}
+
+/// What to run, before anybody has given it a number.
+fn unnumbered(order: Order) -> Experiment {
+    Experiment::new(RunId(u64::MAX), order)
 }

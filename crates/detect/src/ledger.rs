@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use unflake_model::random::mix;
 use unflake_model::{
-    Environment, Evidence, Experiment, Observation, Order, OutcomeChange, OutcomeKind, Repetition,
-    RunId, Spent, Tally, TestIndex,
+    Environment, Evidence, Experiment, NotStarted, Observation, Order, OutcomeChange, OutcomeKind,
+    Repetition, RunId, Seen, Spent, Tally, TestIndex,
 };
 
 /// A run: what was asked for, and how each attempt ended.
@@ -38,6 +38,10 @@ pub struct Run {
     pub spent: Spent,
     /// How long the last attempt took.
     pub last_took: Duration,
+    /// What was seen, if the run was looked into.
+    pub seen: Seen,
+    /// Why no test was run, if none could be.
+    pub not_started: Option<NotStarted>,
 }
 
 impl Run {
@@ -60,6 +64,37 @@ impl Run {
     /// Whether its tests are run as the project's own runner might run them.
     fn is_usual(&self) -> bool {
         !self.environment.is_perturbed() && self.repetition == Repetition::Once
+    }
+}
+
+impl Run {
+    /// What came back from an experiment.
+    pub(crate) fn of(experiment: Experiment, observation: Observation) -> Self {
+        let asked = experiment.repetition.attempts(&experiment.order);
+        assert!(
+            observation.attempts.iter().map(|attempt| attempt.test).eq(asked),
+            "run {:?} was answered with attempts of other tests than it asked for",
+            experiment.run
+        );
+        let outcomes: Vec<OutcomeKind> =
+            observation.attempts.iter().map(|attempt| attempt.outcome.kind()).collect();
+        let attempts = outcomes.iter().filter(|kind| **kind != OutcomeKind::NotRun).count() as u64;
+        Self {
+            id: experiment.run,
+            order: experiment.order,
+            environment: experiment.environment,
+            repetition: experiment.repetition,
+            outcomes,
+            last_took: observation.attempts.last().map_or(Duration::ZERO, |last| last.duration),
+            spent: Spent { runs: 1, attempts, time: observation.duration },
+            seen: observation.seen,
+            not_started: observation.not_started,
+        }
+    }
+
+    /// How the last attempt ended, if that says something.
+    pub fn last_evidence(&self) -> Option<Evidence> {
+        self.last().and_then(OutcomeKind::evidence)
     }
 }
 
@@ -179,7 +214,7 @@ impl Ledger {
     }
 
     pub(crate) fn record(&mut self, experiment: Experiment, observation: &Observation) -> Rc<Run> {
-        let run = Rc::new(as_run(experiment, observation));
+        let run = Rc::new(Run::of(experiment, observation.clone()));
         if run.is_usual() {
             self.count(&run);
             index(&mut self.watched, &run, |_| true);
@@ -328,27 +363,6 @@ fn tally<'s>(sightings: impl Iterator<Item = &'s Sighting>) -> Tally {
         tally.add(sighting.evidence);
     }
     tally
-}
-
-fn as_run(experiment: Experiment, observation: &Observation) -> Run {
-    let asked = experiment.repetition.attempts(&experiment.order);
-    assert!(
-        observation.attempts.iter().map(|attempt| attempt.test).eq(asked),
-        "run {:?} was answered with attempts of other tests than it asked for",
-        experiment.run
-    );
-    let outcomes: Vec<OutcomeKind> =
-        observation.attempts.iter().map(|attempt| attempt.outcome.kind()).collect();
-    let attempts = outcomes.iter().filter(|kind| **kind != OutcomeKind::NotRun).count() as u64;
-    Run {
-        id: experiment.run,
-        order: experiment.order,
-        environment: experiment.environment,
-        repetition: experiment.repetition,
-        outcomes,
-        last_took: observation.attempts.last().map_or(Duration::ZERO, |last| last.duration),
-        spent: Spent { runs: 1, attempts, time: observation.duration },
-    }
 }
 
 fn index(

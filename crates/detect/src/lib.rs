@@ -16,8 +16,11 @@
 //! | what would iDFlakies say? | [`idflakies`] |
 //! | what would the five-step categorisation say? | [`categorise`] |
 //! | which findings belong together? | [`cause`] |
+//! | does the plain runner show what was found, and what is behind it? | [`confirm`] |
 //! | which tests fail at random, for the least time? | [`reruns`] |
 //! | which runs does a rerun study take? | [`rerun_study`] |
+//! | is a failure of a build the change, or is the test flaky? | [`triage`] |
+//! | what do all tests do once, whatever they do to the process? | [`whole_order`] |
 //!
 //! Below them: [`ledger`] keeps every run as evidence, [`oracle`] answers whether a prefix has an
 //! effect on a target, [`hunch`] ranks who may have it, [`search`] finds who has, [`classify`] is
@@ -32,6 +35,7 @@ pub mod categorise;
 pub mod cause;
 pub mod choices;
 pub mod classify;
+pub mod confirm;
 mod crowd;
 pub mod explain;
 pub mod hunch;
@@ -47,7 +51,9 @@ pub mod search;
 pub mod shake;
 pub mod subset;
 mod tour;
+pub mod triage;
 pub mod twice;
+pub mod whole_order;
 pub mod why;
 
-pub use lab::{Inquiry, Lab, OutOfBudget, Suspicion, Urgency};
+pub use lab::{Inquiry, Lab, OutOfBudget, PlainAsk, Room, Suspicion, Urgency};

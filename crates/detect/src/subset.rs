@@ -7,30 +7,32 @@
 //!
 //! Assumed is only that more of them have the effect if fewer have.
 
+use futures_executor::block_on;
+
 /// A minimal subset of the things `0..n` that has the effect, in ascending order; `None` if not
 /// even all of them have it.
 ///
 /// Each question may fail, which ends the search.
-pub fn minimal_subset<E>(
+pub async fn minimal_subset<E>(
     n: usize,
-    mut has_effect: impl FnMut(&[usize]) -> Result<bool, E>,
+    mut has_effect: impl AsyncFnMut(&[usize]) -> Result<bool, E>,
 ) -> Result<Option<Vec<usize>>, E> {
-    let mut ask = |kept: &[usize], n_first: usize| {
+    let mut ask = async |kept: &[usize], n_first: usize| {
         let mut things: Vec<usize> = (0..n_first).chain(kept.iter().copied()).collect();
         things.sort_unstable();
-        has_effect(&things)
+        has_effect(&things).await
     };
-    if !ask(&[], n)? {
+    if !ask(&[], n).await? {
         return Ok(None);
     }
     let mut kept = Vec::new();
     let mut n_first = n;
-    while 0 < n_first && !ask(&kept, 0)? {
+    while 0 < n_first && !ask(&kept, 0).await? {
         // Invariant: `low` things do not suffice beside those kept, `high` do.
         let (mut low, mut high) = (0, n_first);
         while low + 1 < high {
             let middle = low.midpoint(high);
-            if ask(&kept, middle)? {
+            if ask(&kept, middle).await? {
                 high = middle;
             } else {
                 low = middle;
@@ -43,6 +45,14 @@ pub fn minimal_subset<E>(
     Ok(Some(kept))
 }
 
+/// The same where each question is answered at once.
+pub fn minimal_subset_at_once<E>(
+    n: usize,
+    mut has_effect: impl FnMut(&[usize]) -> Result<bool, E>,
+) -> Result<Option<Vec<usize>>, E> {
+    block_on(minimal_subset(n, async |things: &[usize]| has_effect(things)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,11 +62,11 @@ mod tests {
     /// The effect is there when all of one of these sets are.
     fn search(n: usize, sets: &[Vec<usize>]) -> (Option<Vec<usize>>, usize) {
         let mut n_questions = 0;
-        let found = minimal_subset(n, |things| {
+        let found = block_on(minimal_subset(n, async |things: &[usize]| {
             n_questions += 1;
             let is_there = |set: &Vec<usize>| set.iter().all(|thing| things.contains(thing));
             Ok::<_, Infallible>(sets.iter().any(is_there))
-        });
+        }));
         let Ok(found) = found;
         (found, n_questions)
     }

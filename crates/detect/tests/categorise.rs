@@ -45,11 +45,11 @@ fn category_if(outcome: impl Fn(&Experiment) -> Outcome) -> Verdict {
     let answer = |experiment: &Experiment| {
         let of = |test| if test == at(7) { outcome(experiment) } else { Outcome::Passed };
         let attempt = |test| Attempt { test, outcome: of(test), duration: Duration::ZERO };
-        Observation {
-            run: experiment.run,
-            attempts: experiment.order.tests().iter().copied().map(attempt).collect(),
-            duration: Duration::ZERO,
-        }
+        Observation::of(
+            experiment.run,
+            experiment.order.tests().iter().copied().map(attempt).collect(),
+            Duration::ZERO,
+        )
     };
     inquiry.drive(4, |experiments| experiments.iter().map(answer).collect()).0.unwrap()
 }

@@ -338,11 +338,11 @@ fn class_by_class(suite: &Suite, experiment: &Experiment) -> Observation {
         let outcome = if test == at(7) && fails { failed } else { Outcome::Passed };
         Attempt { test, outcome, duration: Duration::from_millis(1) }
     };
-    Observation {
-        run: experiment.run,
-        attempts: tests.iter().copied().map(attempt).collect(),
-        duration: Duration::from_millis(9),
-    }
+    Observation::of(
+        experiment.run,
+        tests.iter().copied().map(attempt).collect(),
+        Duration::from_millis(9),
+    )
 }
 
 #[test]
@@ -371,11 +371,11 @@ fn as_listed(experiment: &Experiment) -> Observation {
         let outcome = if test == at(5) && fails { failed } else { Outcome::Passed };
         Attempt { test, outcome, duration: Duration::from_millis(1) }
     };
-    Observation {
-        run: experiment.run,
-        attempts: tests.iter().copied().map(attempt).collect(),
-        duration: Duration::from_millis(9),
-    }
+    Observation::of(
+        experiment.run,
+        tests.iter().copied().map(attempt).collect(),
+        Duration::from_millis(9),
+    )
 }
 
 #[test]

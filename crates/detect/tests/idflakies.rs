@@ -55,11 +55,11 @@ fn observation(
         }
     };
     let attempt = |test| Attempt { test, outcome: outcome(test), duration: Duration::ZERO };
-    Observation {
-        run: experiment.run,
-        attempts: experiment.order.tests().iter().copied().map(attempt).collect(),
-        duration: Duration::ZERO,
-    }
+    Observation::of(
+        experiment.run,
+        experiment.order.tests().iter().copied().map(attempt).collect(),
+        Duration::ZERO,
+    )
 }
 
 fn comes_after(order: &Order, first: TestIndex, second: TestIndex) -> bool {

@@ -41,11 +41,11 @@ fn alone(test: usize) -> Order {
 fn passing(experiment: &Experiment) -> Observation {
     let attempt =
         |test| Attempt { test, outcome: Outcome::Passed, duration: std::time::Duration::ZERO };
-    Observation {
-        run: experiment.run,
-        attempts: experiment.order.tests().iter().copied().map(attempt).collect(),
-        duration: std::time::Duration::ZERO,
-    }
+    Observation::of(
+        experiment.run,
+        experiment.order.tests().iter().copied().map(attempt).collect(),
+        std::time::Duration::ZERO,
+    )
 }
 
 fn tests_of(experiments: &[Experiment]) -> Vec<usize> {

@@ -48,11 +48,11 @@ impl Script {
     fn observation(&self, experiment: &Experiment) -> Observation {
         let tests = self.repetition.attempts(&experiment.order).into_iter();
         let attempt = |(test, outcome)| Attempt { test, outcome, duration: Duration::ZERO };
-        Observation {
-            run: experiment.run,
-            attempts: tests.zip(self.outcomes.iter().copied()).map(attempt).collect(),
-            duration: Duration::from_secs(1),
-        }
+        Observation::of(
+            experiment.run,
+            tests.zip(self.outcomes.iter().copied()).map(attempt).collect(),
+            Duration::from_secs(1),
+        )
     }
 }
 

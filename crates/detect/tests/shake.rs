@@ -61,7 +61,7 @@ impl World {
         let outcome = if fails { failed } else { Outcome::Passed };
         let duration = Duration::from_millis(10);
         let attempts = vec![Attempt { test: TestIndex::new(0), outcome, duration }];
-        Observation { run: experiment.run, attempts, duration }
+        Observation::of(experiment.run, attempts, duration)
     }
 
     fn shaken(&self, width: usize, budget: Budget) -> (Shaken, Spent) {

@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io;
 
 use rustix::process::Signal;
-use unflake_model::{Environment, Experiment, Repetition, TestIndex};
+use unflake_model::{Calls, Environment, Experiment, Repetition, TestIndex};
 use unflake_wire::{Choices, Perturb, Restore, Run, ToAgent};
 
 use crate::agent::{Agent, Purpose};
@@ -23,6 +23,7 @@ use crate::error::{EngineError, StartErrorKind};
 use crate::event::Event;
 use crate::inbox::AgentId;
 use crate::launch::{Launch, Perturbing};
+use crate::looking;
 use crate::running::{Limits, Running};
 
 /// So many runs wait at the agent, at most.
@@ -179,7 +180,6 @@ impl Engine {
             None => self.roster.place(test),
         };
         let places = |tests: Vec<TestIndex>| tests.into_iter().filter_map(place).collect();
-        let watching = self.watching.get(&experiment.run);
         let message = ToAgent::Run(Run {
             run: ticket,
             order: places(tests),
@@ -189,13 +189,13 @@ impl Engine {
             in_place: is_cold,
             is_ahead,
             brief: places(brief),
-            watch: watching.map(|it| it.kinds.clone()).filter(|kinds| !kinds.is_empty()),
+            watch: experiment.look.state.as_ref().map(looking::kinds),
             restore: everything_between(experiment.repetition)
-                .or_else(|| watching.and_then(|watching| watching.restore.clone())),
+                .or_else(|| experiment.look.restore.as_ref().map(looking::restore)),
             perturb: perturb(&self.launch, experiment.environment),
             choices: self.choices(&experiment),
-            trace: watching.is_some_and(|watching| watching.trace),
-            count: watching.is_some_and(|watching| watching.count),
+            trace: experiment.look.calls != Calls::Unseen,
+            count: experiment.look.calls == Calls::Counted,
         });
         let now = self.clock.now();
         let limits = self.limits(&experiment);
@@ -225,8 +225,7 @@ impl Engine {
     /// that nobody knows, so that nothing learnt holds for it.
     fn limits(&self, experiment: &Experiment) -> Limits {
         let most = self.launch.test_timeout;
-        let is_plain =
-            !experiment.environment.is_perturbed() && !self.watching.contains_key(&experiment.run);
+        let is_plain = !experiment.environment.is_perturbed() && experiment.look.is_nothing();
         let limit = |&test: &TestIndex| (test, self.patience.limit(test, most));
         let tests = experiment.order.tests().iter().filter(|_| is_plain);
         let learnt = tests.map(limit).filter(|(_, limit)| *limit < most).collect();
@@ -237,15 +236,14 @@ impl Engine {
     fn choices(&self, experiment: &Experiment) -> Option<Choices> {
         let (choosing, seed) = self.launch.choosing(experiment)?;
         let seed = (choosing.seed_of)(seed);
-        let range = self.watching.get(&experiment.run).and_then(|watching| watching.choices);
-        let (first, last) = range.map_or((1, None), |(first, last)| (first, Some(last)));
-        Some(Choices { seed, first, last })
+        let range = experiment.look.choices.as_ref();
+        let first = range.map_or(1, |range| *range.start());
+        Some(Choices { seed, first, last: range.map(|range| *range.end()) })
     }
 
     /// What an interpreter is given besides that is started for this run.
     fn own_flags(&self, experiment: &Experiment) -> &[OsString] {
-        let is_traced = self.watching.get(&experiment.run).is_some_and(|it| it.trace);
-        self.launch.own_flags(experiment, is_traced)
+        self.launch.own_flags(experiment, experiment.look.calls != Calls::Unseen)
     }
 
     pub(crate) fn spawn(&mut self, purpose: Purpose) -> Result<AgentId, StartErrorKind> {

@@ -9,7 +9,7 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use unflake_model::{Attempt, Experiment, Observation, Outcome, RunId};
+use unflake_model::{Experiment, NotStarted, Observation, RunId};
 use unflake_wire::Level;
 
 use crate::agent::{Agent, Purpose, Stage};
@@ -73,7 +73,6 @@ impl Engine {
             observation.attempts.iter().for_each(|attempt| self.patience.learn(attempt));
         }
         let isolation = std::mem::take(&mut running.isolation);
-        self.watching.remove(&observation.run);
         // Else there may be a stray process that still writes there.
         if ending == Ending::Complete
             && isolation.applied.contains(&Level::Pid)
@@ -129,15 +128,12 @@ impl Engine {
 
     /// A run for which no process could be brought up is over.
     pub(crate) fn conclude_unstarted(&mut self, experiment: &Experiment, ending: Ending) {
-        let tests = experiment.repetition.attempts(&experiment.order);
-        let not_run = |test| Attempt { test, outcome: Outcome::NotRun, duration: Duration::ZERO };
-        let observation = Observation {
-            run: experiment.run,
-            attempts: tests.into_iter().map(not_run).collect(),
-            duration: Duration::ZERO,
+        let why = match &ending {
+            Ending::NotStarted { why, .. } => why.clone(),
+            _ => "no process could be brought up".to_owned(),
         };
+        let observation = Observation::not_started(experiment, NotStarted::Failed(why));
         let isolation = Isolation::default();
-        self.watching.remove(&observation.run);
         self.ready.push_back(Event::RunEnded { observation, ending, isolation });
     }
 
@@ -254,7 +250,5 @@ pub(crate) fn ended(run: RunId, blame: Blame, message: String, text: String) -> 
         outcome: blame.outcome,
         duration: blame.duration,
         failure: Some(Failure { message, text, ..Failure::default() }),
-        changes: Vec::new(),
-        n_more: 0,
     }
 }

@@ -17,7 +17,7 @@ use crate::agent::{Agent, Purpose, Stage};
 use crate::clock::Clock;
 use crate::endings::ended;
 use crate::error::{EngineError, StartError, StartErrorKind, SubmitError};
-use crate::event::{Event, Watching};
+use crate::event::Event;
 use crate::inbox::{AgentId, ConnectionId, Inbox, Waker};
 use crate::interrupt::{Interrupt, Watch};
 use crate::launch::{GRACE, Launch, Start};
@@ -71,7 +71,6 @@ pub struct Engine {
     /// Agents that were started for runs of a kind and wait for another, the newest last.
     pub(crate) idle: Vec<AgentId>,
     pub(crate) waiting: VecDeque<Waiting>,
-    pub(crate) watching: BTreeMap<RunId, Watching>,
     pub(crate) running: BTreeMap<Ticket, Running>,
     pub(crate) callers: BTreeMap<ConnectionId, Caller>,
     pub(crate) ready: VecDeque<Event>,
@@ -128,7 +127,6 @@ impl Engine {
             n_spares_failed: 0,
             idle: Vec::new(),
             waiting: VecDeque::new(),
-            watching: BTreeMap::new(),
             running: BTreeMap::new(),
             callers: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -233,11 +231,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Has a look at the state that the tests of a run leave behind, if it has not begun.
-    pub fn watch(&mut self, run: RunId, watching: Option<Watching>) {
-        self.watching.extend(watching.map(|watching| (run, watching)));
-    }
-
     fn pending(&self) -> impl Iterator<Item = &Experiment> {
         let starting = self.agents.values().filter_map(|agent| match &agent.purpose {
             Purpose::Run(experiment) => Some(&**experiment),
@@ -287,7 +280,6 @@ impl Engine {
     /// Forgets every run that waits or is under way, and kills what is running. No event follows.
     pub fn kill_all(&mut self) {
         self.waiting.clear();
-        self.watching.clear();
         self.ready.clear();
         for ticket in self.running.keys().copied().collect::<Vec<_>>() {
             // One that nobody has heard of yet is killed when it is.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use unflake_model::{Observation, Outcome, RunId, TestIndex};
-use unflake_wire::{Change, Chosen, Function, Level, Perturbed, Refused, Restore, Restored};
+use unflake_wire::{Level, Perturbed, Refused};
 
 use crate::process::Exit;
 
@@ -40,34 +40,6 @@ pub enum Event {
         duration: Duration,
         /// What it had to say; a skipped test, why.
         failure: Option<Failure>,
-        /// What it left otherwise than it found it, in a watched run.
-        changes: Vec<Change>,
-        /// How many more such changes there were.
-        n_more: u64,
-    },
-    /// An attempt has called these functions; in a traced run, before it is said to have ended.
-    Traced {
-        /// The run.
-        run: RunId,
-        /// The test.
-        test: TestIndex,
-        /// Which attempt of it, from 0.
-        attempt: usize,
-        /// By number.
-        functions: Vec<usize>,
-        /// How often each was called, where that was counted.
-        counts: Vec<u64>,
-        /// The functions that are new in this run, numbered as they are told, from 0.
-        names: Vec<Function>,
-        /// Functions that it must have called, of which no call was seen.
-        unseen: Vec<Function>,
-    },
-    /// State was put back in a run that was to do so.
-    Restored {
-        /// The run.
-        run: RunId,
-        /// What was put back, and what could not be.
-        restored: Restored,
     },
     /// Circumstances of a run were made otherwise.
     Perturbed {
@@ -75,18 +47,6 @@ pub enum Event {
         run: RunId,
         /// What was made otherwise, and what could not be.
         perturbed: Perturbed,
-    },
-    /// In a watched run something was too large to be looked at as a whole.
-    WatchedInPart {
-        /// The run.
-        run: RunId,
-    },
-    /// Open choices were made on purpose in a run.
-    Chosen {
-        /// The run.
-        run: RunId,
-        /// Which there were.
-        chosen: Chosen,
     },
     /// A run is over.
     RunEnded {
@@ -129,21 +89,6 @@ pub struct Failure {
     pub stdout: String,
     /// What the test wrote to standard error.
     pub stderr: String,
-}
-
-/// What to look at in a run beyond how its tests end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Watching {
-    /// Kinds of state to watch; `all` of them.
-    pub kinds: Vec<String>,
-    /// State to put back on the way.
-    pub restore: Option<Restore>,
-    /// In a perturbed run: the only open choices to make, first and last; all of them without.
-    pub choices: Option<(u64, u64)>,
-    /// Whether to tell the functions that tests call.
-    pub trace: bool,
-    /// Whether to tell how often they call each, which costs more. Needs `trace`.
-    pub count: bool,
 }
 
 /// How a run came to its end.

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use unflake_model::Evidence;
-use unflake_wire::{Collected, End, FromAgent, Hello, Role, Traced, version};
+use unflake_wire::{Collected, End, FromAgent, Hello, Role, version};
 
 use crate::agent::{Purpose, Stage};
 use crate::engine::{Caller, Engine, Ticket, Waiting};
 use crate::error::StartErrorKind;
 use crate::event::{Event, Isolation};
 use crate::inbox::{AgentId, ConnectionId, Letter, Note};
+use crate::looking;
 use crate::process::{Exit, signal_group};
 use crate::progress;
 use crate::roster::{self, Roster};
@@ -187,17 +188,12 @@ impl Engine {
             }
             FromAgent::End(end) => self.hear_end(ticket, end),
             FromAgent::Traced(traced) => {
-                let Traced { position, attempt, functions, counts, names, unseen } = traced;
-                if let Some(place) = running.progress.place(position, attempt) {
-                    let (run, test) = (running.experiment.run, place.test);
-                    let event =
-                        Event::Traced { run, test, attempt, functions, counts, names, unseen };
-                    self.ready.push_back(event);
+                if let Some(place) = running.progress.place(traced.position, traced.attempt) {
+                    running.looked.add_calls(place.number, traced);
                 }
             }
             FromAgent::Restored(restored) => {
-                let run = running.experiment.run;
-                self.ready.push_back(Event::Restored { run, restored });
+                running.looked.seen.restored = Some(looking::restored(restored));
             }
             FromAgent::Perturbed(perturbed) => {
                 let run = running.experiment.run;
@@ -205,9 +201,10 @@ impl Engine {
             }
             FromAgent::Done { in_part, chosen } => {
                 running.progress.done();
-                let run = running.experiment.run;
-                self.ready.extend(chosen.map(|chosen| Event::Chosen { run, chosen }));
-                self.ready.extend(in_part.then_some(Event::WatchedInPart { run }));
+                running.looked.seen.in_part |= in_part;
+                if let Some(chosen) = chosen {
+                    running.looked.seen.chosen = Some(looking::chosen(chosen));
+                }
                 self.finish_if_over(ticket);
             }
             FromAgent::Failed { what, text } => running.failed(what, text),
@@ -225,6 +222,7 @@ impl Engine {
         let (changes, n_more) = (std::mem::take(&mut end.changes), end.more);
         let Some(running) = self.running.get_mut(&ticket) else { return };
         let Some((place, outcome, duration)) = running.progress.ended(&end) else { return };
+        running.looked.add_changes(place.number, changes, n_more);
         let failure = progress::failure(end);
         if outcome.evidence() == Some(Evidence::Fail) && failure.is_some() {
             self.explained.insert(place.test);
@@ -236,8 +234,6 @@ impl Engine {
             outcome,
             duration,
             failure,
-            changes,
-            n_more,
         });
         self.finish_if_over(ticket);
     }

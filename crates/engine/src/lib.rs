@@ -18,6 +18,7 @@
 //! | `running` | when has a run taken too long, when is it over, who is to blame? |
 //! | `patience` | how long may a test take that took so long before? |
 //! | `progress` | what is known about its attempts? |
+//! | `looking` | how is a look put to an agent, and what did it show? |
 //! | `inbox` | who says what? |
 //! | `pipes` | how does one speak that cannot connect? |
 //! | `process` | how is a process started, heard and ended? |
@@ -44,6 +45,7 @@ mod hear;
 mod inbox;
 mod interrupt;
 mod launch;
+mod looking;
 mod patience;
 mod pipes;
 mod plain;
@@ -57,7 +59,7 @@ mod workshop;
 
 pub use engine::Engine;
 pub use error::{EngineError, StartError, StartErrorKind, SubmitError};
-pub use event::{Ending, Event, Failure, Isolation, Watching};
+pub use event::{Ending, Event, Failure, Isolation};
 pub use inbox::Waker;
 pub use interrupt::Interrupt;
 pub use launch::{
@@ -66,7 +68,6 @@ pub use launch::{
 pub use plain::{PlainEnding, PlainRun, Said};
 pub use roster::SetAside;
 pub use unflake_wire::{
-    Applied, Change, Chosen, Collected, CollectedTest, CollectionError, Function, Level,
-    NotRestored, Perturbed, Refused, RefusedFactor, Restore, Restored,
+    Applied, Collected, CollectedTest, CollectionError, Level, Perturbed, Refused, RefusedFactor,
 };
 pub use workshop::{PrivateFolder, private_folder};

@@ -26,7 +26,8 @@ enum Fact {
 pub(crate) struct Place {
     pub(crate) test: TestIndex,
     pub(crate) attempt: usize,
-    number: usize,
+    /// Its place among all attempts of the run.
+    pub(crate) number: usize,
 }
 
 /// What is known about the attempts of one run.

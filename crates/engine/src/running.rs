@@ -19,6 +19,7 @@ use unflake_model::{Experiment, Observation, Outcome, TestIndex};
 use crate::event::{Ending, Isolation};
 use crate::inbox::{AgentId, ConnectionId};
 use crate::launch::GRACE;
+use crate::looking::Looked;
 use crate::process::Exit;
 use crate::progress::{Place, Progress};
 
@@ -88,6 +89,7 @@ pub(crate) struct Running {
     pub(crate) scratch: Option<PathBuf>,
     /// How much its agent had written to its standard error when it began.
     pub(crate) stderr_mark: u64,
+    pub(crate) looked: Looked,
     /// What its process left behind on its own.
     pub(crate) stderr: Option<String>,
     pub(crate) progress: Progress,
@@ -120,6 +122,7 @@ impl Running {
             isolation: Isolation::default(),
             scratch: None,
             stderr_mark: 0,
+            looked: Looked::default(),
             stderr: None,
             limits,
             began_at,
@@ -285,18 +288,17 @@ impl Running {
 
     /// What was seen, as of now.
     pub(crate) fn observation(&self, now: Duration) -> Observation {
-        Observation {
-            run: self.experiment.run,
-            attempts: self.progress.attempts(),
-            duration: self.began_at.map_or(Duration::ZERO, |at| now.saturating_sub(at)),
-        }
+        let took = self.began_at.map_or(Duration::ZERO, |at| now.saturating_sub(at));
+        let seen = self.looked.seen.clone();
+        let attempts = self.progress.attempts();
+        Observation { seen, ..Observation::of(self.experiment.run, attempts, took) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unflake_model::{Environment, Order, Repetition, RunId};
+    use unflake_model::{Order, RunId};
     use unflake_wire::{End, Ended, Phase};
 
     const TEST: Duration = Duration::from_secs(10);
@@ -307,12 +309,10 @@ mod tests {
     }
 
     fn running(run: Option<Duration>) -> Running {
-        let experiment = Experiment {
-            run: RunId(1),
-            order: Order::from_distinct(vec![TestIndex::new(0), TestIndex::new(1)]),
-            environment: Environment::Plain,
-            repetition: Repetition::Once,
-        };
+        let experiment = Experiment::new(
+            RunId(1),
+            Order::from_distinct(vec![TestIndex::new(0), TestIndex::new(1)]),
+        );
         let mut running = Running::new(
             experiment,
             0,

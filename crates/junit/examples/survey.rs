@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use unflake_engine::{Engine, Event, Interrupt, Limits};
 use unflake_junit::{Plain, Prepared, Project, Surroundings};
-use unflake_model::{Environment, Experiment, Observation, Order, Repetition, RunId};
+use unflake_model::{Experiment, Observation, Order, RunId};
 
 const LONG: Duration = Duration::from_mins(9);
 const N_STARTS: u32 = 5;
@@ -77,12 +77,7 @@ fn look(project: &Project, prepared: &Prepared) -> Result<(), Box<dyn Error>> {
 }
 
 fn run(engine: &mut Engine, order: Order) -> Result<Observation, Box<dyn Error>> {
-    engine.submit(&Experiment {
-        run: RunId(0),
-        order,
-        environment: Environment::Plain,
-        repetition: Repetition::Once,
-    })?;
+    engine.submit(&Experiment::new(RunId(0), order))?;
     let mut seen = None;
     loop {
         match engine.next_event()? {

@@ -1,6 +1,6 @@
 //! A finding with everything that was made of it: commands, confirmation, failure, state, choices.
 
-use unflake_model::{Finding, OutcomeKind, RunId, StateKind, TestIndex};
+use unflake_model::{Confirmation, Finding, OutcomeKind, RunId, StateKind, TestIndex};
 
 use crate::KnownFactor;
 
@@ -90,17 +90,6 @@ impl From<Result<Option<Confirmation>, String>> for Cold {
     }
 }
 
-/// What came of trying the printed commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Confirmation {
-    /// How often the test ended as predicted.
-    pub as_predicted: u32,
-    /// How often it was tried.
-    pub tries: u32,
-    /// How many other victims of the same polluters ran in the same processes, before or after it.
-    pub others: u32,
-}
-
 /// How an attempt failed, in the runner's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -143,12 +132,5 @@ impl Exhibit {
     pub fn is_contradicted(&self) -> bool {
         !self.finding.verdict.is_non_deterministic()
             && self.cold.said().is_some_and(|confirmation| !confirmation.is_complete())
-    }
-}
-
-impl Confirmation {
-    /// Whether it was tried, and ended as predicted every time.
-    pub fn is_complete(self) -> bool {
-        0 < self.tries && self.as_predicted == self.tries
     }
 }

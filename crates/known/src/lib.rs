@@ -51,7 +51,7 @@ mod warning;
 mod words;
 
 pub use check::Check;
-pub use exhibit::{Choice, Cold, Confirmation, Exhibit, Failure, Seen, State};
+pub use exhibit::{Choice, Cold, Exhibit, Failure, Seen, State};
 pub use known_factor::KnownFactor;
 pub use lesson::Lesson;
 pub use origin::Origin;
@@ -60,5 +60,6 @@ pub use rerun_study::RerunStudy;
 pub use run_name::{InvalidRunName, RunName};
 pub use shell::quote;
 pub use study::{Ended, FailedAttempt, Record, Study, View};
+pub use unflake_model::Confirmation;
 pub use warning::{NotCollected, Warning};
 pub use words::{more, plural};

@@ -1,6 +1,6 @@
 //! What running the failed tests of a report again has shown.
 
-use unflake_model::{Confidence, Tally, TestId, Verdict};
+use unflake_model::{Confidence, Retried, TestId, Verdict};
 use unflake_stats::plan::rate_detectable;
 
 use crate::Warning;
@@ -41,38 +41,16 @@ pub struct Triaged {
     /// Tests before it in the report.
     pub n_before: usize,
     /// What was seen.
-    pub seen: Seen,
+    pub seen: Retried,
     /// What follows.
     pub verdict: Verdict,
     /// How sure that is: one minus the chance to see this if it were otherwise.
     pub sure: Option<f64>,
 }
 
-/// What was seen of one test.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Alone.
-    pub alone: Tally,
-    /// Right after that in the same process.
-    pub again: Tally,
-    /// After the tests before it in the report.
-    pub same_prefix: Tally,
-    /// Alone under each other seed.
-    pub seeds: Vec<Tally>,
-}
-
-impl Seen {
-    /// All runs, whatever the condition.
-    pub fn all(&self) -> Tally {
-        let conditions = [self.alone, self.again, self.same_prefix];
-        conditions.iter().chain(&self.seeds).fold(Tally::default(), |sum, tally| Tally {
-            failures: sum.failures + tally.failures,
-            attempts: sum.attempts + tally.attempts,
-        })
-    }
-
+impl Triaged {
     /// The rate of the outcome never seen that would have been seen with this confidence.
     pub fn rate_detectable(&self, confidence: Confidence) -> f64 {
-        rate_detectable(self.all().attempts, confidence)
+        rate_detectable(self.seen.all().attempts, confidence)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Factors, Order, Outcome, TestIndex};
+use crate::{Evidence, Factors, Look, Order, Outcome, Seen, TestIndex};
 
 /// The number of a run within its campaign; the analysis that asks for the run assigns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +96,43 @@ pub struct Experiment {
     pub environment: Environment,
     /// How often to run each test, and when again.
     pub repetition: Repetition,
+    /// Who makes the run.
+    pub means: Means,
+    /// What to look at beyond how its tests end.
+    pub look: Look,
+}
+
+impl Experiment {
+    /// Each test once, by our agent, as the project's own runner would run it.
+    pub fn new(run: RunId, order: Order) -> Self {
+        Self {
+            run,
+            order,
+            environment: Environment::Plain,
+            repetition: Repetition::Once,
+            means: Means::Agent,
+            look: Look::NOTHING,
+        }
+    }
+
+    /// Whether what comes back is evidence about the tests for everybody. Plain runs and those with
+    /// a look are made to confirm and to explain; they answer who asked.
+    pub fn is_evidence(&self) -> bool {
+        self.means == Means::Agent && self.look.is_nothing()
+    }
+}
+
+/// Who makes a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// Our agent inside the test process: forked, isolated, looked into.
+    Agent,
+    /// The project's own runner, without us in the process.
+    Plain {
+        /// Told to collect the files of these tests as well, and to run none of them. Without, the
+        /// runner is told nothing but the tests of the order.
+        among: Option<Vec<TestIndex>>,
+    },
 }
 
 /// One execution of one test.
@@ -109,6 +146,15 @@ pub struct Attempt {
     pub duration: Duration,
 }
 
+/// Why no test of a run was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotStarted {
+    /// Whoever was asked cannot make such a run.
+    Unable,
+    /// Something went wrong.
+    Failed(String),
+}
+
 /// What came back from a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
@@ -119,6 +165,32 @@ pub struct Observation {
     pub attempts: Vec<Attempt>,
     /// How long the whole run took, start of the process included.
     pub duration: Duration,
+    /// What the look of the experiment showed.
+    pub seen: Seen,
+    /// Why no test was run, if none could be.
+    pub not_started: Option<NotStarted>,
+}
+
+impl Observation {
+    /// Of a run in which no test was started, and why.
+    pub fn not_started(experiment: &Experiment, why: NotStarted) -> Self {
+        let tests = experiment.repetition.attempts(&experiment.order).into_iter();
+        let not_run = |test| Attempt { test, outcome: Outcome::NotRun, duration: Duration::ZERO };
+        Self {
+            not_started: Some(why),
+            ..Self::of(experiment.run, tests.map(not_run).collect(), Duration::ZERO)
+        }
+    }
+
+    /// How the attempts of a run ended, and nothing else.
+    pub fn of(run: RunId, attempts: Vec<Attempt>, duration: Duration) -> Self {
+        Self { run, attempts, duration, seen: Seen::default(), not_started: None }
+    }
+
+    /// How the last attempt ended, if that says something.
+    pub fn last(&self) -> Option<Evidence> {
+        self.attempts.last().and_then(|attempt| attempt.outcome.evidence())
+    }
 }
 
 #[cfg(test)]

@@ -150,3 +150,47 @@ pub struct Cause {
     /// The flaky tests, in their original order.
     pub tests: Vec<TestIndex>,
 }
+
+/// What came of trying with the project's own runner what was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Confirmation {
+    /// How often the test ended as predicted.
+    pub as_predicted: u32,
+    /// How often it was tried.
+    pub tries: u32,
+    /// How many other victims of the same polluters ran in the same processes, before or after it.
+    pub others: u32,
+}
+
+impl Confirmation {
+    /// Whether it was tried, and ended as predicted every time.
+    pub fn is_complete(self) -> bool {
+        0 < self.tries && self.as_predicted == self.tries
+    }
+}
+
+/// What was seen of a test that failed elsewhere and was run again, by condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retried {
+    /// Alone.
+    pub alone: Tally,
+    /// Right after that in the same process.
+    pub again: Tally,
+    /// After the tests that it ran after elsewhere.
+    pub same_prefix: Tally,
+    /// After all other tests, where it always failed until then.
+    pub after_all: Tally,
+    /// Alone under each other seed.
+    pub seeds: Vec<Tally>,
+}
+
+impl Retried {
+    /// All runs, whatever the condition.
+    pub fn all(&self) -> Tally {
+        let conditions = [self.alone, self.again, self.same_prefix, self.after_all];
+        conditions.iter().chain(&self.seeds).fold(Tally::default(), |sum, tally| Tally {
+            failures: sum.failures + tally.failures,
+            attempts: sum.attempts + tally.attempts,
+        })
+    }
+}

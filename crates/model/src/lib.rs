@@ -14,6 +14,7 @@
 //! | campaign | all runs that answer one question |
 //! | factor, perturbed | a circumstance that can be made otherwise; a run where some are |
 //! | experiment, observation | a run an analysis asks for; what came back |
+//! | look, seen | what is looked at beyond how tests end; what that showed |
 //! | evidence, verdict, finding | what a run says; what we conclude; what we show |
 //! | failure rate, flake rate | share of runs of *one* order; share of *all* orders |
 //!
@@ -27,6 +28,7 @@ mod control;
 mod experiment;
 mod factor;
 mod finding;
+mod look;
 mod order;
 mod outcome;
 pub mod random;
@@ -39,10 +41,17 @@ mod verdict;
 
 pub use budget::{Budget, Confidence, InvalidBudget, InvalidConfidence, Limit, Spent};
 pub use control::{Control, HashSeeds, OrderControl};
-pub use experiment::{Attempt, Environment, Experiment, Observation, Repetition, RunId};
+pub use experiment::{
+    Attempt, Environment, Experiment, Means, NotStarted, Observation, Repetition, RunId,
+};
 pub use factor::{Decides, Factor, Factors, UnknownFactor};
 pub use finding::{
-    Cause, CleanersOf, Contrast, Dependencies, Finding, Group, OutcomeChange, Role, Tally, Tried,
+    Cause, CleanersOf, Confirmation, Contrast, Dependencies, Finding, Group, OutcomeChange,
+    Retried, Role, Tally, Tried,
+};
+pub use look::{
+    AttemptCalls, AttemptChanges, CalledFunction, Calls, Chosen, Look, Restore, Restored, Seen,
+    StateChange, StateLook,
 };
 pub use order::{InvalidOrder, Order};
 pub use outcome::{Evidence, Outcome, OutcomeKind, Phase};

@@ -59,6 +59,9 @@ fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
         ("again", format!("{}, right after in the same process", counted(seen.again))),
         ("same prefix", format!("{}, after {before} as in the report", counted(seen.same_prefix))),
     ];
+    if 0 < seen.after_all.attempts {
+        lines.push(("after all", format!("{}, after all other tests", counted(seen.after_all))));
+    }
     if !seen.seeds.is_empty() {
         let n_failing = seen.seeds.iter().filter(|tally| 0 < tally.failures).count();
         let seeds = plural(seen.seeds.len() as u64, "seed", "seeds");
@@ -81,7 +84,7 @@ fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
         | Verdict::NotFlaky => None,
     };
     if let Some(outcome) = never_seen {
-        let rate = percent(seen.rate_detectable(Confidence::USUAL), 2);
+        let rate = percent(triaged.rate_detectable(Confidence::USUAL), 2);
         let line = format!("one that {outcome} in {rate} % of runs would have shown it (95 %)");
         lines.push(("sure", line));
     }
@@ -138,6 +141,7 @@ struct TriagedRow<'a> {
     alone: Count,
     again: Count,
     same_prefix: Count,
+    after_all: Count,
     seeds: Vec<Count>,
     next: Option<String>,
 }
@@ -162,6 +166,7 @@ fn row(triaged: &Triaged) -> TriagedRow<'_> {
         alone: count(seen.alone),
         again: count(seen.again),
         same_prefix: count(seen.same_prefix),
+        after_all: count(seen.after_all),
         seeds: seen.seeds.iter().map(|tally| count(*tally)).collect(),
         next: next(triaged),
     }

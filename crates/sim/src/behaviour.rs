@@ -199,6 +199,22 @@ impl Values {
         Self(vec![0; n_variables])
     }
 
+    /// The value of one.
+    pub(crate) fn get(&self, variable: Variable) -> u8 {
+        self.0[variable.0 as usize]
+    }
+
+    /// Gives one this value.
+    pub(crate) fn set(&mut self, variable: Variable, value: u8) {
+        self.0[variable.0 as usize] = value;
+    }
+
+    /// Those with another value than here.
+    pub(crate) fn differing<'v>(&'v self, other: &'v Self) -> impl Iterator<Item = Variable> + 'v {
+        let numbered = (0..).zip(self.0.iter().zip(&other.0));
+        numbered.filter(|(_, (here, there))| here != there).map(|(number, _)| Variable(number))
+    }
+
     fn satisfy(&self, condition: &Condition) -> bool {
         condition.0.iter().all(|(variable, value)| self.0[variable.0 as usize] == *value)
     }

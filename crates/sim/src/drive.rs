@@ -30,13 +30,12 @@ mod tests {
                 let mut tests: Vec<_> = sim.suite().tests().collect();
                 Random::new(run).shuffle(&mut tests);
                 Experiment {
-                    run: RunId(run),
-                    order: Order::from_distinct(tests),
                     environment: match run % 3 {
                         0 => Environment::open_choices(run),
                         _ => Environment::Plain,
                     },
                     repetition: if run % 2 == 0 { Repetition::Once } else { Repetition::Twice },
+                    ..Experiment::new(RunId(run), Order::from_distinct(tests))
                 }
             })
             .collect();

@@ -35,6 +35,7 @@ pub(crate) fn phenomena(suite: &Suite, recipe: &Recipe, random: Random) -> Vec<P
     garden.plant_unsteady(recipe);
     garden.plant_independent(recipe);
     garden.plant_order_dependent(recipe);
+    garden.plant_surroundings(recipe);
     garden.phenomena
 }
 
@@ -125,6 +126,27 @@ impl Garden<'_> {
             let movers = vec![self.actor(test, &[])];
             let (rate_before, rate_after) = (self.percent(0, 5), self.percent(30, 60));
             self.phenomena.push(Phenomenon::MovedRate { test, movers, rate_before, rate_after });
+        }
+    }
+
+    /// What needs no other test to be run, but may see what others are there.
+    fn plant_surroundings(&mut self, recipe: &Recipe) {
+        for _ in 0..recipe.stumbling {
+            let test = self.take();
+            let own = self.suite.class_of(test);
+            let is_other = |it: &TestIndex| self.suite.class_of(*it) != own;
+            let others: Vec<TestIndex> = self.suite.tests().filter(is_other).collect();
+            if let Some(file_of) = self.random.pick(&others).copied() {
+                self.phenomena.push(Phenomenon::Stumbling { test, file_of });
+            }
+        }
+        for _ in 0..recipe.litterers {
+            let is_steady = |it: &TestIndex| !self.unsteady.contains(it);
+            let steady: Vec<TestIndex> = self.suite.tests().filter(is_steady).collect();
+            if let Some(test) = self.random.pick(&steady).copied() {
+                let n_places = 1 + u32::try_from(self.random.below(8)).unwrap_or(0);
+                self.phenomena.push(Phenomenon::Litter { test, n_places });
+            }
         }
     }
 

@@ -81,7 +81,7 @@ mod tests {
 
     fn plain(run: u64, order: Order) -> Experiment {
         let (environment, repetition) = (Environment::Plain, Repetition::Once);
-        Experiment { run: RunId(run), order, environment, repetition }
+        Experiment { environment, repetition, ..Experiment::new(RunId(run), order) }
     }
 
     fn shuffled(sim: &SimSuite, seed: u64) -> Vec<TestIndex> {

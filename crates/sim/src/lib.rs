@@ -17,6 +17,7 @@
 //! | [`oracle`] | is the planted truth true? By trying every short order of a small suite. |
 //! | [`scenario`] | small suites with a name: the cases of the literature and of our peers |
 //! | [`recipe`], [`mod@generate`] | whole suites from a recipe and a seed, up to 100,000 tests |
+//! | `seeing` | what does an experiment see that looks at more than how tests end? |
 //! | [`drive`] | answers that come back in any order |
 //! | [`reruns`] | what does a way of choosing reruns find, and in how much time? |
 //!
@@ -40,6 +41,7 @@ mod plot;
 pub mod recipe;
 pub mod reruns;
 pub mod scenario;
+mod seeing;
 pub mod truth;
 pub mod world;
 
@@ -50,5 +52,6 @@ pub use phenomenon::Phenomenon;
 pub use plan::InvalidPlan;
 pub use recipe::{InvalidRecipe, Recipe};
 pub use scenario::Scenario;
+pub use seeing::OpenChoices;
 pub use truth::{TestTruth, Truth};
 pub use world::{InvalidSim, SimSuite, Timing};

@@ -11,8 +11,8 @@
 use std::collections::BTreeSet;
 
 use unflake_model::{
-    CleanersOf, Dependencies, Environment, Evidence, Experiment, Group, Order, Repetition, RunId,
-    TestIndex, Verdict,
+    CleanersOf, Dependencies, Environment, Evidence, Experiment, Group, Order, RunId, TestIndex,
+    Verdict,
 };
 
 use crate::truth::TestTruth;
@@ -83,10 +83,8 @@ fn fails_second_time(sim: &SimSuite, test: TestIndex) -> bool {
 fn depends_on_open_choice(sim: &SimSuite, test: TestIndex) -> bool {
     (0..N_PERTURBATIONS).any(|seed| {
         let experiment = Experiment {
-            run: RunId(0),
-            order: Order::from_distinct([test]),
             environment: Environment::open_choices(seed),
-            repetition: Repetition::Once,
+            ..Experiment::new(RunId(0), Order::from_distinct([test]))
         };
         let attempts = sim.observe(&experiment).attempts;
         attempts[0].outcome.evidence() == Some(Evidence::Fail)

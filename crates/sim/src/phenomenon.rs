@@ -104,6 +104,20 @@ pub enum Phenomenon {
         /// The share.
         rate: f64,
     },
+    /// A test that leaves places changed that nobody reads.
+    Litter {
+        /// The test.
+        test: TestIndex,
+        /// How many places.
+        n_places: u32,
+    },
+    /// A test that fails where a file of other tests is collected, whether they are run or not.
+    Stumbling {
+        /// The test.
+        test: TestIndex,
+        /// A test of that file.
+        file_of: TestIndex,
+    },
     /// A test that always fails.
     AlwaysFailing {
         /// The test.
@@ -136,9 +150,11 @@ impl Phenomenon {
             | Self::Random { test, .. }
             | Self::MovedRate { test, .. }
             | Self::OpenChoice { test, .. }
+            | Self::Stumbling { test, .. }
             | Self::AlwaysFailing { test }
             | Self::ChangingSkip { test, .. }
             | Self::Noise { test, .. } => vec![*test],
+            Self::Litter { .. } => Vec::new(),
         }
     }
 
@@ -157,6 +173,9 @@ impl Phenomenon {
             }
             Self::MovedRate { movers, .. } => actors.once.clone_from(movers),
             Self::ChangingSkip { skipper, .. } => actors.once = vec![*skipper],
+            // It acts by being collected, and needs not be run.
+            Self::Stumbling { file_of, .. } => actors.cleaners = vec![*file_of],
+            Self::Litter { test, .. } => actors.once = vec![*test],
             Self::NonIdempotent { .. }
             | Self::Random { .. }
             | Self::OpenChoice { .. }

@@ -88,9 +88,11 @@ impl SimSuite {
         let mut behaviours = vec![Behaviour::default(); suite.n_tests()];
         let mut truth = Truth::default();
         let mut variables = Variables::default();
+        let mut imports = Vec::new();
         for phenomenon in phenomena {
             phenomenon.check(suite.n_tests())?;
             let plot = phenomenon.grow(&mut variables);
+            imports.extend(plot.imports.iter().map(|(of, it)| (suite.class_of(*of), *it)));
             for (test, behaviour) in plot.behaviours {
                 behaviours[test.get()].merge(behaviour);
             }
@@ -112,7 +114,7 @@ impl SimSuite {
                 }
             }
         }
-        Ok(Self::new(suite, behaviours, truth, timing, seed)?)
+        Ok(Self::new(suite, behaviours, truth, timing, seed)?.with_imports(imports))
     }
 }
 
@@ -153,7 +155,7 @@ impl Phenomenon {
 
     fn check_parts(&self, n_tests: usize) -> Result<(), InvalidPlan> {
         let sufferers = self.sufferers();
-        if sufferers.is_empty() {
+        if sufferers.is_empty() && !matches!(self, Self::Litter { .. }) {
             return Err(InvalidPlan::NoPart { part: "victim" });
         }
         let has_empty_group = match self {
@@ -228,7 +230,7 @@ impl Phenomenon {
 mod tests {
     use super::*;
     use crate::phenomenon::{Pollution, Together};
-    use unflake_model::{Attempt, Environment, Experiment, Order, Outcome, Repetition, RunId};
+    use unflake_model::{Attempt, Experiment, Order, Outcome, RunId};
 
     fn at(position: usize) -> TestIndex {
         TestIndex::new(position)
@@ -330,12 +332,8 @@ mod tests {
         let sim = SimSuite::planted(suite, &[moved], Timing::USUAL, 0).unwrap();
         let n_failed = |order: [TestIndex; 2]| {
             let fails = |run| {
-                let observation = sim.observe(&Experiment {
-                    run: RunId(run),
-                    order: Order::from_distinct(order),
-                    environment: Environment::Plain,
-                    repetition: Repetition::Once,
-                });
+                let observation =
+                    sim.observe(&Experiment::new(RunId(run), Order::from_distinct(order)));
                 let is_failure = |a: &Attempt| a.test == test && a.outcome != Outcome::Passed;
                 observation.attempts.iter().any(is_failure)
             };

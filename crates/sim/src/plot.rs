@@ -28,6 +28,8 @@ impl Variables {
 pub(crate) struct Plot {
     pub(crate) behaviours: BTreeMap<TestIndex, Behaviour>,
     pub(crate) truths: Vec<(TestIndex, TestTruth)>,
+    /// Variables that are 1 once the file of a test is collected.
+    pub(crate) imports: Vec<(TestIndex, Variable)>,
 }
 
 impl Plot {
@@ -135,6 +137,18 @@ impl Phenomenon {
                 let chance = Chance::OpenChoice { rate: *rate };
                 plot.rule(*test, Condition::always(), chance, Ending::Fail);
                 plot.conclude(*test, Verdict::Id);
+            }
+            Self::Litter { test, n_places } => {
+                for _ in 0..*n_places {
+                    plot.write(*test, Write::always(variables.fresh(), 1));
+                }
+            }
+            Self::Stumbling { test, file_of } => {
+                let imported = variables.fresh();
+                plot.imports.push((*file_of, imported));
+                plot.certain(*test, Condition::is(imported, 1), Ending::Fail);
+                // As far as an agent sees that collects all files first.
+                plot.conclude(*test, Verdict::AlwaysFailing);
             }
             Self::AlwaysFailing { test } => {
                 plot.certain(*test, Condition::always(), Ending::Fail);

@@ -40,6 +40,10 @@ pub struct Recipe {
     pub open_choices: usize,
     /// Tests that always fail.
     pub always_failing: usize,
+    /// Tests that fail where some other file is collected.
+    pub stumbling: usize,
+    /// Tests that leave one to eight places changed that nobody reads.
+    pub litterers: usize,
     /// Tests that are skipped after another test.
     pub changing_skips: usize,
     /// Tests that take half a minute to two minutes.
@@ -68,6 +72,8 @@ impl Recipe {
             random_hangs: 0,
             open_choices: 0,
             always_failing: 0,
+            stumbling: 0,
+            litterers: 0,
             changing_skips: 0,
             slow: 0,
             red_share: 0.0,
@@ -116,6 +122,25 @@ impl Recipe {
         }
     }
 
+    /// What has something behind it that can be named: state, an open choice, a file. At least 50
+    /// tests.
+    pub fn with_something_behind(n_tests: usize) -> Self {
+        Self {
+            victims: 5,
+            group_victims: 1,
+            brittles: 2,
+            chains: 1,
+            non_idempotent: 1,
+            random: 2,
+            open_choices: 3,
+            always_failing: 1,
+            stumbling: 2,
+            litterers: n_tests / 4,
+            red_share: 0.3,
+            ..Self::calm(n_tests)
+        }
+    }
+
     /// One of everything but webs, in as few tests as that takes (25). Small enough for the
     /// oracle.
     pub fn dense(n_tests: usize) -> Self {
@@ -157,6 +182,7 @@ impl Recipe {
             + self.random_hangs
             + self.open_choices
             + self.always_failing
+            + self.stumbling
             + self.changing_skips
             + N_ACTORS_MIN
             + 20 * self.webs

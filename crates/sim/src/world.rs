@@ -13,16 +13,21 @@
 //! Time is virtual: a run takes the start of the process and the durations of its attempts. A test
 //! that crashes has taken its usual time, a hanging one the timeout, a skipped one nothing.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use unflake_model::random::Random;
 use unflake_model::{
-    Attempt, Environment, Experiment, Factor, Observation, Outcome, Phase, Repetition, RunId,
-    Suite, TestIndex,
+    Attempt, ClassIndex, Environment, Experiment, Factor, Means, Observation, Outcome, Phase,
+    Repetition, RunId, Suite, TestIndex,
 };
 
-use crate::behaviour::{Behaviour, Chance, Ending, Values};
+use crate::behaviour::{Behaviour, Chance, Ending, Values, Variable};
+use crate::seeing::{OpenChoices, Seeing, place};
 use crate::truth::Truth;
+
+/// Open choices that one test asks for.
+const N_CHOICES_MAX: usize = 60;
 
 /// How long things take that are not tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +90,8 @@ pub struct SimSuite {
     /// `None` for the many that do nothing: a run of 100,000 tests is bound by memory.
     behaviours: Vec<Option<Box<Behaviour>>>,
     n_variables: usize,
+    /// Variables that are 1 once a file is collected. A class is a file.
+    imports: Vec<(ClassIndex, Variable)>,
     truth: Truth,
     timing: Timing,
     seed: u64,
@@ -119,7 +126,17 @@ impl SimSuite {
         let n_variables = variables.map(|v| v.0 as usize + 1).max().unwrap_or(0);
         let behaviours =
             behaviours.into_iter().map(|b| (b != PLAIN).then(|| Box::new(b))).collect();
-        Ok(Self { suite, behaviours, n_variables, truth, timing, seed, is_put_back: true })
+        let (imports, is_put_back) = (Vec::new(), true);
+        Ok(Self { suite, behaviours, n_variables, imports, truth, timing, seed, is_put_back })
+    }
+
+    /// The same, where these variables are 1 once these files are collected.
+    #[must_use]
+    pub(crate) fn with_imports(mut self, imports: Vec<(ClassIndex, Variable)>) -> Self {
+        let n_variables = imports.iter().map(|(_, it)| it.0 as usize + 1).max().unwrap_or(0);
+        self.n_variables = self.n_variables.max(n_variables);
+        self.imports = imports;
+        self
     }
 
     /// The tests.
@@ -147,8 +164,9 @@ impl SimSuite {
     /// # Panics
     /// If its order has a test that the suite has not.
     pub fn observe(&self, experiment: &Experiment) -> Observation {
-        let mut values = self.fresh_values();
-        let mut attempts = Vec::new();
+        let fresh = self.fresh_values_of(experiment);
+        let mut values = fresh.clone();
+        let (mut attempts, mut seeing) = (Vec::new(), Seeing::new(experiment, self.is_put_back));
         let mut duration = self.timing.process_start;
         let mut is_alive = true;
         let mut n_made = vec![0; self.suite.n_tests()];
@@ -157,11 +175,14 @@ impl SimSuite {
             experiment.repetition.attempts(&experiment.order).into_iter().enumerate()
         {
             if stretch.is_some_and(|stretch| position.is_multiple_of(stretch)) {
-                values = self.fresh_values();
+                values = fresh.clone();
             }
+            seeing.put_back(position, &fresh, &mut values);
+            let before = seeing.is_watching().then(|| values.clone());
             let outcome = if is_alive {
                 let luck = Luck::new(self.seed, experiment, test, n_made[test.get()]);
-                self.attempt(test, &mut values, luck)
+                let is_chosen = seeing.meets(self.open_choices(test));
+                self.attempt(test, &mut values, luck, is_chosen)
             } else {
                 Outcome::NotRun
             };
@@ -170,8 +191,38 @@ impl SimSuite {
             duration += attempt.duration;
             is_alive &= !outcome.kind().ends_the_process();
             attempts.push(attempt);
+            if let Some(before) = before.filter(|_| is_alive) {
+                seeing.changed(position, &before, &values);
+            }
         }
-        Observation { run: experiment.run, attempts, duration }
+        let seen = seeing.into_seen();
+        Observation { seen, ..Observation::of(experiment.run, attempts, duration) }
+    }
+
+    /// The open choices that a test asks for, if it asks for any.
+    pub fn open_choices(&self, test: TestIndex) -> Option<OpenChoices> {
+        let mut rules = self.behaviour(test).rules.iter();
+        rules.find(|rule| matches!(rule.chance, Chance::OpenChoice { .. }))?;
+        let mut random = Random::labelled(self.seed, &[Purpose::Choices as u64, test.get() as u64]);
+        let n = 1 + random.below(N_CHOICES_MAX);
+        let first = 1 + random.below(n);
+        // Mostly one of them decides.
+        let last = if random.chance(0.75) { first } else { first + random.below(n - first + 1) };
+        Some(OpenChoices { n: n as u64, deciding: (first as u64, last as u64) })
+    }
+
+    /// The file that a test does not stand being collected, if there is one.
+    pub fn file_stumbled_over(&self, test: TestIndex) -> Option<ClassIndex> {
+        let read: BTreeSet<Variable> =
+            self.behaviour(test).rules.iter().flat_map(|rule| rule.when.variables()).collect();
+        let mut imports = self.imports.iter();
+        imports.find(|(_, variable)| read.contains(variable)).map(|(file, _)| *file)
+    }
+
+    /// The places that a test looks at.
+    pub fn places_read(&self, test: TestIndex) -> BTreeSet<String> {
+        let rules = self.behaviour(test).rules.iter();
+        rules.flat_map(|rule| rule.when.variables()).map(place).collect()
     }
 
     /// After how many attempts state is put back.
@@ -212,13 +263,39 @@ impl SimSuite {
         Some(values)
     }
 
+    /// Of a process that has collected all files, as an agent does.
     fn fresh_values(&self) -> Values {
-        Values::fresh(self.n_variables)
+        self.collected(|_| true)
     }
 
-    fn attempt(&self, test: TestIndex, values: &mut Values, luck: Luck) -> Outcome {
+    fn fresh_values_of(&self, experiment: &Experiment) -> Values {
+        let Means::Plain { among } = &experiment.means else { return self.fresh_values() };
+        let tests = experiment.order.tests().iter().chain(among.iter().flatten());
+        let files: BTreeSet<ClassIndex> = tests.map(|test| self.suite.class_of(*test)).collect();
+        self.collected(|file| files.contains(&file))
+    }
+
+    fn collected(&self, is_collected: impl Fn(ClassIndex) -> bool) -> Values {
+        let mut values = Values::fresh(self.n_variables);
+        for (file, variable) in &self.imports {
+            values.set(*variable, u8::from(is_collected(*file)));
+        }
+        values
+    }
+
+    fn attempt(
+        &self,
+        test: TestIndex,
+        values: &mut Values,
+        luck: Luck,
+        is_chosen: bool,
+    ) -> Outcome {
         let behaviour = self.behaviour(test);
-        let ending = behaviour.ending(values, |rule, chance| luck.lets_happen(rule, chance));
+        let happens = |rule, chance| match chance {
+            Chance::OpenChoice { .. } => is_chosen && luck.lets_happen(rule, chance),
+            chance => luck.lets_happen(rule, chance),
+        };
+        let ending = behaviour.ending(values, happens);
         let ending = if 0.0 < behaviour.flip && luck.flips(behaviour.flip) {
             flipped(ending)
         } else {
@@ -289,6 +366,7 @@ enum Purpose {
     Burst = 2,
     OpenChoice = 3,
     Flip = 4,
+    Choices = 5,
 }
 
 impl Luck {
@@ -336,7 +414,7 @@ impl Luck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::behaviour::{Condition, Rule, Variable, Write};
+    use crate::behaviour::{Condition, Rule, Write};
     use unflake_model::{Order, OutcomeKind};
 
     const A: Variable = Variable(0);
@@ -363,12 +441,7 @@ mod tests {
     }
 
     fn experiment(sim: &SimSuite, run: u64) -> Experiment {
-        Experiment {
-            run: RunId(run),
-            order: Order::original(sim.suite()),
-            environment: Environment::Plain,
-            repetition: Repetition::Once,
-        }
+        Experiment::new(RunId(run), Order::original(sim.suite()))
     }
 
     fn kinds(observation: &Observation) -> Vec<OutcomeKind> {

@@ -285,8 +285,8 @@ mod tests {
         let (outcome, duration) = (Outcome::Passed, Duration::from_nanos(number));
         let attempts = suite.tests().map(|test| Attempt { test, outcome, duration }).collect();
         let (environment, repetition) = (Environment::Plain, Repetition::Once);
-        let experiment = Experiment { run, order, environment, repetition };
-        (experiment, Observation { run, attempts, duration })
+        let experiment = Experiment { environment, repetition, ..Experiment::new(run, order) };
+        (experiment, Observation::of(run, attempts, duration))
     }
 
     /// `SQLite` answers a write beyond `max_page_count` as it answers one beyond the disk.

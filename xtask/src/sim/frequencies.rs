@@ -1,9 +1,6 @@
 //! How often orders reveal a test, counted in simulation, against the closed forms.
 
-use unflake_model::{
-    Confidence, Environment, Evidence, Experiment, Order, Repetition, RunId, Tally, TestIndex,
-    Verdict,
-};
+use unflake_model::{Confidence, Evidence, Experiment, Order, RunId, Tally, TestIndex, Verdict};
 use unflake_orders::shuffle::Shuffle;
 use unflake_sim::{Recipe, SimSuite, generate, scenario};
 use unflake_stats::flake_rate::{Brittle, FlakeRate, OrderSpace, Polluter, Share, Victim};
@@ -83,12 +80,10 @@ fn closed_form(sim: &SimSuite, test: TestIndex) -> FlakeRate {
 }
 
 fn ending(sim: &SimSuite, order: &Order, test: TestIndex, run: u64) -> Evidence {
-    let experiment = Experiment {
-        run: RunId(run),
-        order: order.truncated_at(test).expect("a whole order holds every test"),
-        environment: Environment::Plain,
-        repetition: Repetition::Once,
-    };
+    let experiment = Experiment::new(
+        RunId(run),
+        order.truncated_at(test).expect("a whole order holds every test"),
+    );
     let last = sim.observe(&experiment).attempts.last().map(|attempt| attempt.outcome);
     last.and_then(unflake_model::Outcome::evidence).expect("the test ran")
 }

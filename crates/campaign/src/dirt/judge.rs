@@ -14,13 +14,12 @@
 
 use std::collections::BTreeMap;
 
-use unflake_engine::Change;
 use unflake_known::State;
 use unflake_known::inspection::{Harmless, Leaver, Left, Standing};
-use unflake_model::{StateKind, Suite, TestId};
+use unflake_model::{StateChange, StateKind, Suite, TestId};
 
 use crate::dirt::allow::AllowList;
-use crate::dirt::{Seen, Stretch};
+use crate::dirt::{SeenTest, Stretch};
 use crate::masked::{hide, whole};
 
 /// In the texts of values: something was left out.
@@ -66,11 +65,11 @@ struct Trails {
 }
 
 impl Trails {
-    fn follow(&mut self, test: TestId, seen: &Seen, leavers: &mut Vec<Leaver>) {
+    fn follow(&mut self, test: TestId, seen: &SeenTest, leavers: &mut Vec<Leaver>) {
         let number = leavers.len();
         let mut places = Vec::new();
         for change in &seen.changes {
-            let Some(state) = whole(change) else { continue };
+            let state = whole(change);
             let key = (state.kind, state.place.clone());
             let trail = self.open.entry(key).or_default();
             let undone = match undone(trail, change, leavers) {
@@ -99,7 +98,7 @@ impl Trails {
 }
 
 /// From where on a change takes back what is on a trail.
-fn undone(trail: &[At], change: &Change, leavers: &[Leaver]) -> Option<usize> {
+fn undone(trail: &[At], change: &StateChange, leavers: &[Leaver]) -> Option<usize> {
     let is_told = |text: &str| !text.contains(CUT) && !text.ends_with(IN_PART);
     if change.before == change.after || !change.after.as_deref().is_none_or(is_told) {
         return None;
@@ -154,29 +153,29 @@ mod tests {
     use super::*;
     use unflake_model::{OutcomeKind, TestIndex};
 
-    fn change(place: &str, before: Option<&str>, after: Option<&str>) -> Change {
+    fn change(place: &str, before: Option<&str>, after: Option<&str>) -> StateChange {
         let text = |it: Option<&str>| it.map(str::to_owned);
-        let (place, kind) = (place.to_owned(), "global".to_owned());
-        Change { place, kind, before: text(before), after: text(after), by: None }
+        let (place, kind) = (place.to_owned(), StateKind::Global);
+        StateChange { place, kind, before: text(before), after: text(after), by: None }
     }
 
-    fn x(before: &str, after: &str) -> Change {
+    fn x(before: &str, after: &str) -> StateChange {
         change("x", Some(before), Some(after))
     }
 
-    fn of_kind(kind: &str, change: Change) -> Change {
-        Change { kind: kind.to_owned(), ..change }
+    fn of_kind(kind: StateKind, change: StateChange) -> StateChange {
+        StateChange { kind, ..change }
     }
 
-    fn by_fixture(change: Change) -> Change {
-        Change { by: Some("module fixture f".to_owned()), ..change }
+    fn by_fixture(change: StateChange) -> StateChange {
+        StateChange { by: Some("module fixture f".to_owned()), ..change }
     }
 
     /// One change a test; what was made of each.
-    fn standings_in(stretches: &[(&[Change], bool)], entries: &[&str]) -> Vec<String> {
+    fn standings_in(stretches: &[(&[StateChange], bool)], entries: &[&str]) -> Vec<String> {
         let mut test = (0..).map(TestIndex::new);
-        let mut stretch = |(changes, is_whole): &(&[Change], bool)| {
-            let seen = changes.iter().map(|change| Seen {
+        let mut stretch = |(changes, is_whole): &(&[StateChange], bool)| {
+            let seen = changes.iter().map(|change| SeenTest {
                 test: test.next().unwrap(),
                 outcome: OutcomeKind::Passed,
                 changes: vec![change.clone()],
@@ -198,7 +197,7 @@ mod tests {
         leavers.iter().flat_map(|leaver| leaver.places.iter().map(told)).collect()
     }
 
-    fn standings(changes: &[Change]) -> Vec<String> {
+    fn standings(changes: &[StateChange]) -> Vec<String> {
         standings_in(&[(changes, true)], &[])
     }
 
@@ -242,7 +241,7 @@ mod tests {
     fn each_process_has_a_trail_of_its_own_and_fixtures_of_one_that_died_are_not_blamed() {
         let (first, second) =
             ([by_fixture(x("1", "2")), change("y", None, Some("1"))], x("2", "1"));
-        let stretches: [(&[Change], bool); 2] = [(&first, false), (&[second], true)];
+        let stretches: [(&[StateChange], bool); 2] = [(&first, false), (&[second], true)];
         assert_eq!(standings_in(&stretches, &[]), ["fixture", "dirt", "dirt"]);
     }
 
@@ -250,12 +249,12 @@ mod tests {
     fn what_programs_do_all_the_time_is_harmless() {
         let (new, gone) =
             (change("m", None, Some("<module>")), change("m", Some("<module>"), None));
-        let (new, gone) = (of_kind("modules", new), of_kind("modules", gone));
+        let (new, gone) = (of_kind(StateKind::Modules, new), of_kind(StateKind::Modules, gone));
         assert_eq!(standings(std::slice::from_ref(&new)), ["loaded"]);
         assert_eq!(standings(std::slice::from_ref(&gone)), ["dirt"]);
         assert_eq!(standings(&[new, gone]), ["loaded", "loaded"]);
-        assert_eq!(standings(&[of_kind("cache", x("0", "1"))]), ["cached"]);
-        assert_eq!(standings(&[of_kind("random", x("a", "b"))]), ["drawn"]);
+        assert_eq!(standings(&[of_kind(StateKind::Cache, x("0", "1"))]), ["cached"]);
+        assert_eq!(standings(&[of_kind(StateKind::Random, x("a", "b"))]), ["drawn"]);
         assert_eq!(standings(&[change("x['k']", None, Some("[]"))]), ["empty"]);
         assert_eq!(standings(&[change("x.k", None, Some("[]"))]), ["dirt"]);
         assert_eq!(standings(&[change("x['k']", None, Some("[1]"))]), ["dirt"]);
@@ -263,8 +262,8 @@ mod tests {
 
     #[test]
     fn what_is_allowed_is_no_dirt_and_what_is_harmless_needs_no_leave() {
-        let changes = [x("1", "2"), of_kind("cache", x("1", "2"))];
-        let stretches: [(&[Change], bool); 1] = [(&changes, true)];
+        let changes = [x("1", "2"), of_kind(StateKind::Cache, x("1", "2"))];
+        let stretches: [(&[StateChange], bool); 1] = [(&changes, true)];
         assert_eq!(standings_in(&stretches, &["*"]), ["allowed by *", "cached"]);
     }
 }

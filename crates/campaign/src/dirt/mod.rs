@@ -15,21 +15,20 @@
 pub mod allow;
 mod judge;
 
-use unflake_engine::{Change, Engine, Event, Interrupt, Watching};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use unflake_engine::{Interrupt, Isolation};
 use unflake_known::inspection::{Leaver, Unseen};
-use unflake_model::{Evidence, Observation, OutcomeKind, Suite, TestIndex};
+use unflake_model::{
+    AttemptChanges, Evidence, Look, Order, OutcomeKind, StateChange, StateLook, Suite, TestIndex,
+};
 
 use crate::dirt::allow::AllowList;
-use crate::engine_world::EngineWorld;
+use crate::engine_world::{EngineWorld, WorldError};
+use crate::gather::{Asked, Gathered, gather};
 use crate::logbook::Progress;
-use crate::pass::{Look, Passed, Witness, pass};
-
-/// Everything the agent can watch.
-const ALL_KINDS: &str = "all";
-/// Who changed it: a test, or a fixture that outlives it.
-const FIXTURES: &str = "fixtures";
-/// Installed packages as well as the project.
-const THIRD_PARTY: &str = "third-party";
+use crate::world::{Answer, Finish};
 
 /// Whose state is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +39,7 @@ pub enum Scope {
     ThirdParty,
 }
 
-/// What one watched pass over a suite says.
+/// What one watched run of a suite says.
 #[derive(Debug)]
 pub struct Inspected {
     /// Tests that changed something, with what to make of it.
@@ -53,45 +52,60 @@ pub struct Inspected {
     pub n_failed: usize,
     /// Whether not all state could be watched.
     pub is_in_part: bool,
-    /// How the pass came to its end.
-    pub passed: Passed,
+    /// Levels of isolation that could not be had.
+    pub isolation: Isolation,
+    /// Whether the user stopped it.
+    pub is_interrupted: bool,
+    /// Why there was no going on.
+    pub error: Option<WorldError>,
 }
 
 /// Runs the suite once, and looks at what each test leaves behind.
 pub fn inspect(
-    suite: &Suite,
-    engine: &mut Engine,
+    suite: &Rc<Suite>,
+    world: &mut EngineWorld,
     scope: Scope,
     allow: &mut AllowList,
     progress: &mut dyn Progress,
 ) -> Inspected {
-    let third_party = (scope == Scope::ThirdParty).then_some(THIRD_PARTY);
-    let kinds = [ALL_KINDS, FIXTURES].into_iter().chain(third_party).map(str::to_owned);
-    let watching = Watching { kinds: kinds.collect(), ..Watching::default() };
-    let look = Look { watching, stage: "watching what tests leave behind", tests: None };
-    let mut notes = Notes::default();
-    let passed = pass(&look, suite, engine, &mut notes, progress);
+    let third_party = scope == Scope::ThirdParty;
+    let state = StateLook { fixtures: true, third_party, ..StateLook::all() };
+    let asked = Asked {
+        look: Look::at_state(state),
+        order: Order::original(suite),
+        stage: "watching what tests leave behind",
+    };
+    let Gathered { answers, finish, error } = gather(asked, suite, world, progress);
+    let stretches: Vec<Stretch> = answers.iter().map(Stretch::of).collect();
+    let outcomes = || stretches.iter().flat_map(|stretch| &stretch.seen).map(|seen| seen.outcome);
     Inspected {
-        leavers: judge::judge(&notes.stretches, suite, allow),
-        unseen: notes.unseen(suite),
-        n_seen: notes.n_seen(),
-        n_failed: notes.outcomes().filter(|it| it.evidence() == Some(Evidence::Fail)).count(),
-        is_in_part: notes.is_in_part,
-        passed,
+        leavers: judge::judge(&stretches, suite, allow),
+        unseen: unseen(&stretches, suite),
+        n_seen: outcomes().count(),
+        n_failed: outcomes().filter(|it| it.evidence() == Some(Evidence::Fail)).count(),
+        is_in_part: answers.iter().any(|answer| answer.observation.seen.in_part),
+        isolation: answers
+            .iter()
+            .rev()
+            .find_map(|answer| answer.manner.as_ref())
+            .map(|manner| manner.isolation.clone())
+            .unwrap_or_default(),
+        is_interrupted: finish == Finish::Interrupted,
+        error,
     }
 }
 
 /// The tests of a suite that leave something behind. What stands in the way of finding out does not
 /// matter: nothing depends on it but the order in which orders are tried.
 pub(crate) fn who_leaves_something(
-    suite: &Suite,
+    suite: &Rc<Suite>,
     world: &mut EngineWorld,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Vec<TestIndex> {
     let mut allow = AllowList::default();
-    let inspected = inspect(suite, world.engine(), Scope::Project, &mut allow, progress);
-    if inspected.passed.is_interrupted {
+    let inspected = inspect(suite, world, Scope::Project, &mut allow, progress);
+    if inspected.is_interrupted {
         // Whoever comes next is to hear of it as well.
         interrupt.raise();
     }
@@ -101,71 +115,43 @@ pub(crate) fn who_leaves_something(
 /// Tests that were watched in one process.
 #[derive(Clone, Debug, Default)]
 struct Stretch {
-    seen: Vec<Seen>,
+    seen: Vec<SeenTest>,
     /// Whether all fixtures were torn down in the end.
     is_whole: bool,
 }
 
 /// One test, and what it left.
 #[derive(Clone, Debug)]
-struct Seen {
+struct SeenTest {
     test: TestIndex,
     outcome: OutcomeKind,
-    changes: Vec<Change>,
+    changes: Vec<StateChange>,
     n_more: u64,
 }
 
-/// What was seen in a pass over a suite.
-#[derive(Default)]
-struct Notes {
-    stretches: Vec<Stretch>,
-    is_in_part: bool,
-}
-
-impl Witness for Notes {
-    fn n_seen(&self) -> usize {
-        self.stretches.iter().map(|stretch| stretch.seen.len()).sum()
-    }
-
-    fn run_begins(&mut self) {
-        self.stretches.push(Stretch::default());
-    }
-
-    fn hear(&mut self, event: Event) {
-        match event {
-            Event::TestEnded { test, outcome, changes, n_more, .. } => {
-                let seen = Seen { test, outcome: outcome.kind(), changes, n_more };
-                self.stretch().seen.push(seen);
+impl Stretch {
+    fn of(answer: &Answer) -> Self {
+        let mut changes: BTreeMap<usize, &AttemptChanges> =
+            answer.observation.seen.changes.iter().map(|it| (it.attempt, it)).collect();
+        let attempts = answer.observation.attempts.iter().enumerate();
+        let run = attempts.filter(|(_, it)| it.outcome.kind() != OutcomeKind::NotRun);
+        let seen = run.map(|(place, attempt)| {
+            let left = changes.remove(&place);
+            SeenTest {
+                test: attempt.test,
+                outcome: attempt.outcome.kind(),
+                changes: left.map(|it| it.changes.clone()).unwrap_or_default(),
+                n_more: left.map_or(0, |it| it.n_more),
             }
-            Event::RunPutBack { .. } => self.stretch().seen.clear(),
-            Event::WatchedInPart { .. } => self.is_in_part = true,
-            _ => (),
-        }
-    }
-
-    fn run_ended(&mut self, _: &Observation, is_whole: bool) {
-        self.stretch().is_whole = is_whole;
+        });
+        Self { seen: seen.collect(), is_whole: Gathered::is_complete(answer) }
     }
 }
 
-impl Notes {
-    /// The one under way.
-    fn stretch(&mut self) -> &mut Stretch {
-        self.stretches.last_mut().expect("each run begins with one")
-    }
-
-    fn seen(&self) -> impl Iterator<Item = &Seen> {
-        self.stretches.iter().flat_map(|stretch| &stretch.seen)
-    }
-
-    fn outcomes(&self) -> impl Iterator<Item = OutcomeKind> {
-        self.seen().map(|seen| seen.outcome)
-    }
-
-    fn unseen(&self, suite: &Suite) -> Vec<Unseen> {
-        let gone = self.seen().filter(|seen| seen.outcome.ends_the_process());
-        let unseen =
-            |seen: &Seen| Unseen { test: suite.id(seen.test).clone(), outcome: seen.outcome };
-        gone.map(unseen).collect()
-    }
+fn unseen(stretches: &[Stretch], suite: &Suite) -> Vec<Unseen> {
+    let seen = stretches.iter().flat_map(|stretch| &stretch.seen);
+    let gone = seen.filter(|seen| seen.outcome.ends_the_process());
+    let unseen =
+        |seen: &SeenTest| Unseen { test: suite.id(seen.test).clone(), outcome: seen.outcome };
+    gone.map(unseen).collect()
 }

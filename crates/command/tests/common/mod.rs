@@ -10,9 +10,7 @@ use unflake_command::{Plain, Project};
 use unflake_engine::{
     Ending, Engine, Event, Failure, Interrupt, Isolation, Level, Limits, Start, StartError,
 };
-use unflake_model::{
-    Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
-};
+use unflake_model::{Experiment, Observation, Order, Outcome, RunId, Suite, TestIndex};
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(3);
@@ -110,12 +108,7 @@ impl Ran {
 
 pub(crate) fn experiment(run: u64, tests: &[usize]) -> Experiment {
     let tests: Vec<TestIndex> = tests.iter().copied().map(TestIndex::new).collect();
-    Experiment {
-        run: RunId(run),
-        order: Order::from_distinct(tests),
-        environment: Environment::Plain,
-        repetition: Repetition::Once,
-    }
+    Experiment::new(RunId(run), Order::from_distinct(tests))
 }
 
 /// Runs tests by their places in the list.

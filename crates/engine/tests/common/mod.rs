@@ -8,9 +8,7 @@ use unflake_engine::{
     AgentFiles, Ending, Engine, Event, Failure, Interrupt, Isolation, Launch, Start, StartError,
     Transport,
 };
-use unflake_model::{
-    Control, Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, TestIndex,
-};
+use unflake_model::{Control, Experiment, Observation, Order, Outcome, RunId, TestIndex};
 
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(2);
@@ -53,12 +51,7 @@ pub(crate) fn start(launch: Launch) -> Result<Engine, StartError> {
 
 pub(crate) fn experiment(run: u64, tests: &[usize]) -> Experiment {
     let tests: Vec<TestIndex> = tests.iter().copied().map(TestIndex::new).collect();
-    Experiment {
-        run: RunId(run),
-        order: Order::from_distinct(tests),
-        environment: Environment::Plain,
-        repetition: Repetition::Once,
-    }
+    Experiment::new(RunId(run), Order::from_distinct(tests))
 }
 
 /// A run that is over.

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use unflake_engine::{Interrupt, Limits, Watching};
+use unflake_engine::{Interrupt, Limits};
 use unflake_junit::Prepared;
+use unflake_model::{Calls, Look};
 
 use crate::PASSED;
 use crate::common::{
@@ -33,8 +34,8 @@ fn order_dependent_tests_behave_the_same_out_of_an_archive() {
 fn a_traced_run_out_of_an_archive_tells_the_same() {
     let traced = |prepared: &Prepared| {
         let mut engine = start_tracing(shop(), prepared);
-        let watching = Watching { trace: true, ..Watching::default() };
-        run_watched(&mut engine, &["CallsTest#asksJava", "CallsTest#startsAThread"], watching).calls
+        let names = ["CallsTest#asksJava", "CallsTest#startsAThread"];
+        run_watched(&mut engine, &names, Look::at_calls(Calls::Noted)).calls
     };
     let prepared = shop().prepare("calls");
     let archived = with_archive(&prepared);

@@ -1,12 +1,12 @@
 //! Which functions tests call, against what the code of the tests says.
 
-use unflake_engine::Watching;
+use unflake_model::{Calls, Look};
 
 use crate::common::{market, run, run_watched, shop, start, start_tracing};
 use crate::{FAILED, PASSED};
 
-fn traced() -> Watching {
-    Watching { trace: true, ..Watching::default() }
+fn traced() -> Look {
+    Look::at_calls(Calls::Noted)
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_run_that_is_not_traced_tells_nothing_and_neither_does_an_engine_that_cannot
     let name = ["CallsTest#callsItsOwn"];
     let mut engine = start_tracing(shop(), &prepared);
     assert_eq!(run_watched(&mut engine, &name, traced()).calls.len(), 1);
-    assert_eq!(run_watched(&mut engine, &name, Watching::default()).calls.len(), 0);
+    assert_eq!(run_watched(&mut engine, &name, Look::NOTHING).calls.len(), 0);
     let ran = run(&mut start(&prepared), &name);
     assert_eq!((ran.outcomes(), ran.calls.len()), (vec![PASSED], 0));
 }

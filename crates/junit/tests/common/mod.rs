@@ -7,12 +7,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use unflake_engine::{
-    Change, Ending, Engine, Event, Function, Interrupt, Launch, Limits, Restored, Watching,
-};
+use unflake_engine::{Ending, Engine, Event, Interrupt, Launch, Limits};
 use unflake_junit::{Plain, Prepared, Project, Surroundings, Tracing};
 use unflake_model::{
-    Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
+    CalledFunction, Experiment, Look, Observation, Order, Outcome, Repetition, Restored, RunId,
+    StateChange, Suite, TestIndex,
 };
 
 use crate::{FAILED, PASSED};
@@ -135,7 +134,7 @@ pub(crate) struct Ran {
     /// Message and whole text of each failure.
     pub(crate) failures: Vec<(String, String)>,
     /// What each attempt changed.
-    pub(crate) changes: Vec<Vec<Change>>,
+    pub(crate) changes: Vec<Vec<StateChange>>,
     /// What was put back.
     pub(crate) restored: Restored,
     /// The functions that each attempt called, as `module:name`, with their file and line.
@@ -159,9 +158,9 @@ pub(crate) fn run_with(engine: &mut Engine, names: &[&str], repetition: Repetiti
 }
 
 /// Runs them, and looks at the state that they leave behind.
-pub(crate) fn run_watched(engine: &mut Engine, names: &[&str], watching: Watching) -> Ran {
-    engine.watch(RUN, Some(watching));
-    run(engine, names)
+pub(crate) fn run_watched(engine: &mut Engine, names: &[&str], look: Look) -> Ran {
+    let order = order(engine, names);
+    run_experiment(engine, &Experiment { look, ..Experiment::new(RUN, order) })
 }
 
 fn order(engine: &Engine, names: &[&str]) -> Order {
@@ -176,35 +175,40 @@ pub(crate) fn find(suite: &Suite, name: &str) -> TestIndex {
 }
 
 pub(crate) fn run_order(engine: &mut Engine, order: Order, repetition: Repetition) -> Ran {
-    let experiment = Experiment { run: RUN, order, environment: Environment::Plain, repetition };
-    engine.submit(&experiment).unwrap();
-    let (mut ran, mut failures, mut restored) = (None, Vec::new(), Restored::default());
-    let (mut all_changes, mut calls, mut known) = (Vec::new(), Vec::new(), Vec::new());
+    run_experiment(engine, &Experiment { repetition, ..Experiment::new(RUN, order) })
+}
+
+fn run_experiment(engine: &mut Engine, experiment: &Experiment) -> Ran {
+    engine.submit(experiment).unwrap();
+    let (mut ran, mut failures) = (None, Vec::new());
     loop {
         match engine.next_event().unwrap() {
             Event::RunEnded { observation, ending, .. } => ran = Some((observation, ending)),
-            Event::TestEnded { failure, changes, .. } => {
+            Event::TestEnded { failure, .. } => {
                 failures.extend(failure.map(|failure| (failure.message, failure.text)));
-                all_changes.push(changes);
-            }
-            Event::Restored { restored: what, .. } => restored = what,
-            Event::Traced { functions, names, .. } => {
-                known.extend(names.iter().map(told));
-                let mut called: Vec<String> =
-                    functions.iter().map(|it| known[*it].clone()).collect();
-                called.sort();
-                calls.push(called);
             }
             Event::Idle => break,
             _ => (),
         }
     }
     let (observation, ending) = ran.unwrap();
-    Ran { observation, ending, failures, changes: all_changes, restored, calls }
+    let seen = &observation.seen;
+    let mut changes = vec![Vec::new(); observation.attempts.len()];
+    for of_attempt in &seen.changes {
+        changes[of_attempt.attempt].clone_from(&of_attempt.changes);
+    }
+    let calls = seen.calls.iter().map(|calls| {
+        let functions = calls.functions.iter().map(|place| told(&seen.functions[*place]));
+        let mut called: Vec<String> = functions.collect();
+        called.sort();
+        called
+    });
+    let (calls, restored) = (calls.collect(), seen.restored.clone().unwrap_or_default());
+    Ran { observation, ending, failures, changes, restored, calls }
 }
 
-fn told(function: &Function) -> String {
-    let place = function.file.as_ref().zip(function.line);
+fn told(function: &CalledFunction) -> String {
+    let place = function.place.as_ref();
     let place = place.map_or(String::new(), |(file, line)| format!(" {file}:{line}"));
     format!("{}:{}{place}", function.module, function.name)
 }

@@ -1,24 +1,24 @@
 //! What tests change, and what comes of putting it back.
 
-use unflake_engine::{Restore, Watching};
+use unflake_model::{Look, Restore, StateLook};
 
 use crate::common::{Ran, run_watched, shop, start};
 use crate::{FAILED, PASSED};
 
-fn all() -> Watching {
-    Watching { kinds: vec!["all".to_owned()], ..Watching::default() }
+fn all() -> Look {
+    Look::at_state(StateLook::all())
 }
 
-fn restoring(before: usize, items: &[&str]) -> Watching {
+fn restoring(before: usize, items: &[&str]) -> Look {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
-    let restore = Some(Restore { before, again: false, items, all_but: false });
-    Watching { restore, ..Watching::default() }
+    let restore = Some(Restore { before, items, all_but: false });
+    Look { restore, ..Look::NOTHING }
 }
 
-fn all_but(before: usize, items: &[&str]) -> Watching {
-    let mut watching = restoring(before, items);
-    watching.restore.as_mut().unwrap().all_but = true;
-    watching
+fn all_but(before: usize, items: &[&str]) -> Look {
+    let mut look = restoring(before, items);
+    look.restore.as_mut().unwrap().all_but = true;
+    look
 }
 
 /// The changes of an attempt, as `kind where: before -> after`.
@@ -26,7 +26,9 @@ fn told(ran: &Ran, attempt: usize) -> Vec<String> {
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
     let mut told: Vec<String> = ran.changes[attempt]
         .iter()
-        .map(|c| format!("{} {}: {} -> {}", c.kind, c.place, text(&c.before), text(&c.after)))
+        .map(|c| {
+            format!("{} {}: {} -> {}", c.kind.slug(), c.place, text(&c.before), text(&c.after))
+        })
         .collect();
     told.sort();
     told
@@ -49,7 +51,7 @@ fn the_polluters_field_is_told_and_putting_it_back_lets_the_victim_pass() {
         assert_eq!(ran.restored.items, [field], "{module}");
         let ran = run_watched(&mut engine, &pair, restoring(1, &["com.acme.Settings.VISITS"]));
         assert_eq!(ran.outcomes(), [PASSED, FAILED], "{module}");
-        assert_eq!(ran.restored.failed[0].why, "it had not changed", "{module}");
+        assert_eq!(ran.restored.failed[0].1, "it had not changed", "{module}");
     }
 }
 
@@ -120,7 +122,8 @@ fn state_of_each_shape_is_put_back() {
         assert_eq!(run_watched(&mut engine, &names, all()).outcomes(), [PASSED, FAILED]);
         let ran = run_watched(&mut engine, &names, all_but(1, &[]));
         assert_eq!(ran.outcomes(), [PASSED, PASSED], "{polluter}: {:?}", ran.failures);
-        let places: Vec<&str> = ran.restored.failed.iter().map(|f| f.place.as_str()).collect();
+        let places: Vec<&str> =
+            ran.restored.failed.iter().map(|(place, _)| place.as_str()).collect();
         assert_eq!(places, failed, "{polluter}");
     }
 }

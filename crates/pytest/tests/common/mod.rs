@@ -11,7 +11,7 @@ use unflake_engine::{
     Ending, Engine, Event, Interrupt, Level, Limits, PlainRun, Start, StartError,
 };
 use unflake_model::{
-    Environment, Experiment, Observation, Order, Outcome, Repetition, RunId, Suite, TestIndex,
+    Environment, Experiment, Observation, Order, Outcome, RunId, Suite, TestIndex,
 };
 use unflake_pytest::{Invocation, Plain, Project, Runner, Surroundings};
 
@@ -111,7 +111,7 @@ pub(crate) fn run_order(engine: &mut Engine, order: Order) -> Ran {
 }
 
 pub(crate) fn run_in(engine: &mut Engine, order: Order, environment: Environment) -> Ran {
-    let experiment = Experiment { run: RunId(0), order, environment, repetition: Repetition::Once };
+    let experiment = Experiment { environment, ..Experiment::new(RunId(0), order) };
     engine.submit(&experiment).unwrap();
     let mut ran = None;
     let mut messages = Vec::new();

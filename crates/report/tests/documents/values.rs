@@ -10,14 +10,14 @@ use unflake_known::exposed::{Exposed, ExposedBy, Row};
 use unflake_known::fix::{Checked, Fix, Patch, Proposal, ProposedFile, Rejected};
 use unflake_known::replay::{Difference, Replay};
 use unflake_known::single::{Failing, Known, Sequence, Single};
-use unflake_known::triage::{Seen, Triage, Triaged};
+use unflake_known::triage::{Triage, Triaged};
 use unflake_known::{
     Check, Choice, Failure, KnownFactor, Lesson, Origin, Past, PastCampaign, PastFailure,
     PastRecord, RerunStudy, Warning,
 };
 use unflake_model::{
-    Confidence, Evidence, Factor, OutcomeKind, Repetition, RootCause, Suite, Tally, TestId,
-    TestIndex, Verdict,
+    Confidence, Evidence, Factor, OutcomeKind, Repetition, Retried, RootCause, Suite, Tally,
+    TestId, TestIndex, Verdict,
 };
 use unflake_orders::Strategy;
 use unflake_orders::cost::CostModel;
@@ -123,10 +123,11 @@ pub(crate) fn triage() -> Triage {
         test: id("t.py::test"),
         message: "assert 1 == 2".to_owned(),
         n_before: 3,
-        seen: Seen {
+        seen: Retried {
             alone: tally(0, 4),
             again: tally(0, 4),
             same_prefix: tally(4, 4),
+            after_all: tally(1, 1),
             seeds: vec![tally(0, 2)],
         },
         verdict,

@@ -120,8 +120,8 @@ pub(crate) fn unpack(bytes: &[u8], n_tests: usize) -> Result<(Experiment, Observ
         .zip(outcomes.into_iter().zip(durations))
         .map(|(test, (outcome, duration))| Attempt { test, outcome, duration })
         .collect();
-    let experiment = Experiment { run, order, environment, repetition };
-    Ok((experiment, Observation { run, attempts, duration }))
+    let experiment = Experiment { environment, repetition, ..Experiment::new(run, order) };
+    Ok((experiment, Observation::of(run, attempts, duration)))
 }
 
 fn read_repetition(reader: &mut Reader<'_>, n_tests: usize) -> Result<Repetition, Malformed> {
@@ -245,8 +245,8 @@ mod tests {
             .map(|(at, test)| Attempt { test: *test, outcome: outcome(at), duration })
             .collect();
         let (run, environment, repetition) = (RunId(3), Environment::Plain, Repetition::Once);
-        let experiment = Experiment { run, order, environment, repetition };
-        (experiment, Observation { run, attempts, duration })
+        let experiment = Experiment { environment, repetition, ..Experiment::new(run, order) };
+        (experiment, Observation::of(run, attempts, duration))
     }
 
     fn packed_len((experiment, observation): &(Experiment, Observation)) -> usize {
@@ -364,8 +364,9 @@ mod tests {
                     .map(|(test, (outcome, duration))| Attempt { test: *test, outcome, duration })
                     .collect();
                 let (run, order) = (RunId(run), order.clone());
-                let experiment = Experiment { run, order, environment, repetition };
-                (experiment, Observation { run, attempts, duration })
+                let experiment =
+                    Experiment { environment, repetition, ..Experiment::new(run, order) };
+                (experiment, Observation::of(run, attempts, duration))
             })
         })
     }

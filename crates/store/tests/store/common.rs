@@ -69,8 +69,8 @@ pub(crate) fn any_run(suite: &Suite, number: u64) -> (Experiment, Observation) {
     }
     let run = RunId(number);
     let duration = Duration::from_nanos(random.bits() >> 30);
-    let experiment = Experiment { run, order, environment, repetition };
-    (experiment, Observation { run, attempts, duration })
+    let experiment = Experiment { environment, repetition, ..Experiment::new(run, order) };
+    (experiment, Observation::of(run, attempts, duration))
 }
 
 /// A plain run of these tests with these outcomes.
@@ -85,8 +85,8 @@ pub(crate) fn run(number: u64, outcomes: &[(usize, Outcome)]) -> (Experiment, Ob
     let run = RunId(number);
     let order = Order::from_distinct(tests);
     let (environment, repetition) = (Environment::Plain, Repetition::Once);
-    let experiment = Experiment { run, order, environment, repetition };
-    (experiment, Observation { run, attempts, duration })
+    let experiment = Experiment { environment, repetition, ..Experiment::new(run, order) };
+    (experiment, Observation::of(run, attempts, duration))
 }
 
 pub(crate) const PASSED: Outcome = Outcome::Passed;

@@ -44,8 +44,8 @@ fn a_run(number: u64, tests: Vec<TestIndex>) -> (Experiment, Observation) {
     let attempts = tests.iter().map(&mut attempt).collect();
     let (run, environment, repetition) = (RunId(number), Environment::Plain, Repetition::Once);
     let experiment =
-        Experiment { run, order: Order::from_distinct(tests), environment, repetition };
-    (experiment, Observation { run, attempts, duration: Duration::from_secs(10) })
+        Experiment { environment, repetition, ..Experiment::new(run, Order::from_distinct(tests)) };
+    (experiment, Observation::of(run, attempts, Duration::from_secs(10)))
 }
 
 /// Classes shuffled, and the tests within them: what a campaign runs.

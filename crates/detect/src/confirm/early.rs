@@ -1,0 +1,62 @@
+//! What can be tried and named while the search still goes on?
+//!
+//! To start the plain runner takes as long as hundreds of forked runs, and three tries of it as
+//! long as a whole search. A suspicion that is being confirmed is nearly always true, so it is
+//! tried at once; where it was not, the tries are forgotten. Only for one test in question: of
+//! many tests, some can be tried together when all are known.
+
+use futures_util::future::join;
+use unflake_model::{Confirmation, Finding, TestIndex};
+
+use crate::confirm::plain::{Reproduction, Said, of_suspicion, reproductions, try_often};
+use crate::confirm::state::{Dependency, SharedState, shared_state};
+use crate::lab::Lab;
+
+/// What was tried and named while the search went on.
+#[derive(Clone, Debug)]
+pub struct Early {
+    test: TestIndex,
+    reproductions: Vec<Reproduction>,
+    confirmation: Result<Confirmation, String>,
+    dependency: Dependency,
+    state: SharedState,
+}
+
+impl Early {
+    /// What the plain runner said, if it is this finding's commands that were tried.
+    pub fn said(&self, finding: &Finding) -> Option<Said> {
+        let wanted = reproductions(finding);
+        let is_wanted = self.test == finding.test
+            && finding.verdict.is_order_dependent()
+            && self.reproductions.iter().all(|it| wanted.contains(it));
+        is_wanted.then(|| self.confirmation.clone().map(Some))
+    }
+
+    /// The state that was named, if it is that of what this finding depends on.
+    pub fn state(&self, finding: &Finding) -> Option<SharedState> {
+        let is_wanted = Dependency::found(finding).as_ref() == Some(&self.dependency);
+        is_wanted.then(|| self.state.clone())
+    }
+}
+
+/// Searches, and meanwhile tries and explains the first suspicion there is.
+pub async fn with_early<T>(lab: Lab, search: impl Future<Output = T>) -> (T, Option<Early>) {
+    let suspected = lab.first_suspicion();
+    let search = async {
+        let found = search.await;
+        lab.suspect_no_more();
+        found
+    };
+    let early = async {
+        let suspicion = suspected.await.ok()?;
+        let reproductions = of_suspicion(&suspicion);
+        let dependency = Dependency::suspected(&suspicion);
+        let (confirmation, state) = join(
+            try_often(&lab, suspicion.test, &reproductions),
+            shared_state(&lab, dependency.clone()),
+        )
+        .await;
+        Some(Early { test: suspicion.test, reproductions, confirmation, dependency, state })
+    };
+    join(search, early).await
+}

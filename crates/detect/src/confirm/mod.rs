@@ -1,0 +1,178 @@
+//! What was found, put to the test: by the plain runner, and by asking what is behind it.
+//!
+//! | module | question it answers |
+//! |---|---|
+//! | [`plain`] | does the project's own runner show what was found? |
+//! | [`state`] | which state do a test and those it depends on share? |
+//! | [`imports`] | does it stumble over a file that is merely collected? |
+//! | [`early`] | what can be tried and named while the search still goes on? |
+//!
+//! The plain runner has processes of its own. So while it is asked, the agent is asked for the
+//! state behind each dependency, and where time is up, for no longer than that.
+
+pub mod early;
+pub mod imports;
+pub mod plain;
+pub mod state;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use futures_util::future::join;
+use unflake_model::{Environment, Finding, StateChange, TestIndex};
+
+use crate::choices::{DecidingChoice, decided};
+use crate::confirm::early::Early;
+use crate::confirm::imports::{File, Imports};
+use crate::confirm::plain::{Said, confirm_all, confirm_perturbed, is_denied};
+use crate::confirm::state::{Dependency, shared_state};
+use crate::lab::{Lab, OutOfBudget};
+
+/// A finding, and what came of putting it to the test.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// The finding, as the plain runner sees it where that differs.
+    pub finding: Finding,
+    /// What the plain runner says about it.
+    pub said: Said,
+    /// The state behind it, as far as that is known.
+    pub state: Vec<StateChange>,
+    /// The open choices behind it.
+    pub choices: Vec<DecidingChoice>,
+    /// Sets of files, by number, each of which makes the test fail when it is collected.
+    pub guilty_files: Vec<Vec<File>>,
+    /// Whether the plain runner denies it, if that was asked.
+    pub is_denied: bool,
+}
+
+impl Tested {
+    /// A finding that was not put to any test.
+    pub fn not_tested(finding: Finding) -> Self {
+        Self {
+            finding,
+            said: Ok(None),
+            state: Vec::new(),
+            choices: Vec::new(),
+            guilty_files: Vec::new(),
+            is_denied: false,
+        }
+    }
+}
+
+/// What limits the tests.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// Whether to start the plain runner takes much longer than the tests do.
+    pub is_dear: bool,
+    /// Whether the search ran out of its budget: then nothing is asked that can be done without.
+    pub is_short: bool,
+    /// Whether to ask the plain runner once more about what it might deny.
+    pub asks_denial: bool,
+    /// The file of each test, by a number.
+    pub files: Vec<File>,
+}
+
+/// Puts findings to the test; the first of them may have been tried early.
+pub async fn put_to_test(
+    lab: Lab,
+    findings: Vec<Finding>,
+    early: Option<Early>,
+    limits: Limits,
+) -> Vec<Tested> {
+    let is_confirmed = Cell::new(false);
+    let said = async {
+        let said = match said_early(&findings, early.as_ref()) {
+            Some(said) => vec![said],
+            None => confirm_all(&lab, &findings, limits.is_dear).await,
+        };
+        is_confirmed.set(true);
+        said
+    };
+    let is_over = || limits.is_short && is_confirmed.get();
+    let (said, states) = join(said, states(&lab, &findings, early.as_ref(), is_over)).await;
+    let tested = |(finding, said)| Tested { said, ..Tested::not_tested(finding) };
+    let mut tested: Vec<Tested> = findings.into_iter().zip(said).map(tested).collect();
+    for (tested, state) in tested.iter_mut().zip(states) {
+        tested.state = state;
+    }
+    if !limits.is_short {
+        // Who ran out of runs names fewer choices.
+        let _ = try_choices(&lab, &mut tested).await;
+    }
+    try_imports(&lab, &mut tested, &limits).await;
+    if limits.asks_denial {
+        for it in &mut tested {
+            let said = it.said.clone().ok().flatten();
+            it.is_denied = is_denied(&lab, &it.finding, said).await;
+        }
+    }
+    tested
+}
+
+fn said_early(findings: &[Finding], early: Option<&Early>) -> Option<Said> {
+    let ([finding], Some(early)) = (findings, early) else { return None };
+    early.said(finding)
+}
+
+/// The state behind each finding, for as many of them as there is time.
+async fn states(
+    lab: &Lab,
+    findings: &[Finding],
+    early: Option<&Early>,
+    is_over: impl Fn() -> bool,
+) -> Vec<Vec<StateChange>> {
+    if let ([finding], Some(early)) = (findings, early)
+        && let Some(state) = early.state(finding)
+    {
+        return state.into_iter().collect();
+    }
+    let mut states = Vec::new();
+    for dependency in findings.iter().map(Dependency::found) {
+        states.push(match dependency {
+            Some(_) if is_over() => break,
+            Some(dependency) => match shared_state(lab, dependency).await {
+                Ok(state) => state,
+                Err(OutOfBudget) => break,
+            },
+            None => Vec::new(),
+        });
+    }
+    states
+}
+
+/// Looks for the open choices behind findings that fail under other circumstances, and tries these
+/// with the plain runner.
+async fn try_choices(lab: &Lab, tested: &mut [Tested]) -> Result<(), OutOfBudget> {
+    let mut together: BTreeMap<Environment, Vec<TestIndex>> = BTreeMap::new();
+    for it in tested.iter_mut() {
+        let Some(environment) = it.finding.fails_under else { continue };
+        together.entry(environment).or_default().push(it.finding.test);
+        it.choices = decided(lab, it.finding.test, environment).await?;
+    }
+    for (environment, tests) in together {
+        let confirmed = confirm_perturbed(lab, &tests, environment).await;
+        let is_of = |it: &&mut Tested| it.finding.fails_under == Some(environment);
+        // What was said of it in plain circumstances goes first.
+        let is_open = |it: &&mut Tested| is_of(it) && it.said == Ok(None);
+        for it in tested.iter_mut().filter(is_open) {
+            it.said = match &confirmed {
+                Ok(confirmed) => Ok(confirmed.get(&it.finding.test).copied()),
+                Err(reason) => Err(reason.clone()),
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Tells findings that the plain runner denies as that runner sees them, where files explain it.
+async fn try_imports(lab: &Lab, tested: &mut [Tested], limits: &Limits) {
+    let mut imports = Imports::new(lab.clone(), limits.files.clone());
+    for it in tested {
+        if let Some(stumbles) = imports.explain(&it.finding, &it.said).await {
+            it.finding = stumbles.finding;
+            it.said = stumbles.said;
+            it.guilty_files = stumbles.guilty;
+            it.state = Vec::new();
+        }
+    }
+}

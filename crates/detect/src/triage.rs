@@ -1,0 +1,326 @@
+//! A test failed in continuous integration: is it the change, or is the test flaky, and of what
+//! kind?
+//!
+//! Retrying is not only a way to go green, it is an experiment. Each failed test of a report is run
+//! again
+//!
+//! - **alone**, in a fresh process,
+//! - **again** in that same process, right after,
+//! - after the **same prefix** as in the report, in a fresh process,
+//! - where it failed in all of these, **after all** other tests: one that needs what another test
+//!   sets up fails in a report that lacks that one, and is no regression,
+//! - under **other seeds** of open choices, each twice.
+//!
+//! | alone | same prefix | after all | other seeds | verdict |
+//! |---|---|---|---|---|
+//! | both outcomes in one condition, or for one seed | | | | fails at random |
+//! | passes | fails | not asked | not asked | victim |
+//! | fails | passes | not asked | not asked | brittle |
+//! | fails | fails | passes | not asked | brittle |
+//! | same as prefix | | | by seed: always one or always the other | implementation-dependent |
+//! | passes, and fails again | passes | not asked | passes | non-idempotent |
+//! | fails | fails | fails | fails | always failing: a regression |
+//! | passes | passes | not asked | passes | was seen to flake, not reproduced |
+//! | same as prefix | | | no time left for any | insufficient evidence |
+//!
+//! Seeds are asked where they can answer, and last: each may take an interpreter of its own.
+
+use unflake_model::{
+    Environment, Evidence, Factors, HashSeeds, Order, Repetition, Retried, Tally, TestIndex,
+    Verdict,
+};
+use unflake_stats::compare::fisher;
+
+use crate::lab::{Lab, OutOfBudget};
+
+/// Runs of a test under one other seed: that it does the same twice is what makes it a function of
+/// the seed.
+const RUNS_PER_SEED: u64 = 2;
+
+/// A failed test of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Which.
+    pub test: TestIndex,
+    /// The tests before it in the report.
+    pub before: Vec<TestIndex>,
+}
+
+/// How much to run, and what can be varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conditions {
+    /// Runs in each condition.
+    pub tries: u64,
+    /// Other seeds.
+    pub n_seeds: u64,
+    /// Whether strings can be hashed by a seed.
+    pub hash_seeds: HashSeeds,
+    /// Else, the open choices that can be made by one.
+    pub choices: Factors,
+}
+
+/// What was seen of a failed test, and what follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// What was seen.
+    pub seen: Retried,
+    /// What follows.
+    pub verdict: Verdict,
+    /// How sure that is: one minus the chance to see this if it were otherwise.
+    pub sure: Option<f64>,
+}
+
+/// Runs failed tests again, one after the other; what they are, as far as it came.
+pub async fn triage(lab: Lab, failed: Vec<Failed>, conditions: Conditions) -> Vec<Judged> {
+    let mut seen = Vec::new();
+    for it in &failed {
+        let Ok(retried) = retry(&lab, it, conditions.tries).await else { break };
+        seen.push((it.test, retried));
+    }
+    let is_cut_off = try_rest(&lab, conditions, &mut seen).await.is_err();
+    let stays_open = |seen: &Retried| is_cut_off && seen.seeds.is_empty() && asks_for_seeds(seen);
+    let judged = |(_, seen): (TestIndex, Retried)| {
+        let is_open = stays_open(&seen);
+        let verdict = if is_open { Verdict::InsufficientEvidence } else { verdict(&seen) };
+        Judged { sure: sure(&seen, verdict), verdict, seen }
+    };
+    seen.into_iter().map(judged).collect()
+}
+
+async fn retry(lab: &Lab, failed: &Failed, tries: u64) -> Result<Retried, OutOfBudget> {
+    let Failed { test, before } = failed;
+    let mut seen = Retried::default();
+    let after = Order::from_distinct([before, &[*test][..]].concat());
+    let repeats = lab.suite().control().repeats;
+    let repetition = if repeats { Repetition::Twice } else { Repetition::Once };
+    // In turn, because failures come in bursts.
+    for _ in 0..tries {
+        let alone = lab.run_repeated(Order::from_distinct([*test]), repetition).await?;
+        let ends = alone.outcomes().map(|(_, kind)| kind.evidence());
+        for (tally, ended) in [&mut seen.alone, &mut seen.again].into_iter().zip(ends) {
+            add(tally, ended);
+        }
+        let prefix = lab.run(after.clone()).await?;
+        let ended = prefix.outcomes().find(|(of, _)| of == test);
+        add(&mut seen.same_prefix, ended.and_then(|(_, kind)| kind.evidence()));
+    }
+    Ok(seen)
+}
+
+/// What is asked of the tests that have left it open until then.
+async fn try_rest(
+    lab: &Lab,
+    conditions: Conditions,
+    seen: &mut [(TestIndex, Retried)],
+) -> Result<(), OutOfBudget> {
+    try_after_all(lab, conditions.tries, seen).await?;
+    try_seeds(lab, conditions, seen).await
+}
+
+/// Runs tests that always failed after all others, all of them in the same runs: a suite may take
+/// long. What passes there once is put to the test as often as any other condition.
+async fn try_after_all(
+    lab: &Lab,
+    tries: u64,
+    seen: &mut [(TestIndex, Retried)],
+) -> Result<(), OutOfBudget> {
+    let always_fails =
+        |seen: &Retried| !is_mixed(seen) && fails_in_both(seen) == Some((true, true));
+    let failing: Vec<TestIndex> =
+        seen.iter().filter(|(_, seen)| always_fails(seen)).map(|(test, _)| *test).collect();
+    let others = lab.suite().tests().filter(|test| !failing.contains(test));
+    let mut tests: Vec<TestIndex> = others.collect();
+    if tests.is_empty() || failing.is_empty() {
+        return Ok(());
+    }
+    tests.extend(&failing);
+    let order = Order::from_distinct(tests);
+    for _ in 0..tries {
+        let run = lab.run(order.clone()).await?;
+        let mut has_passed = false;
+        for (test, seen) in seen.iter_mut().filter(|(test, _)| failing.contains(test)) {
+            let ended = run.outcomes().find(|(of, _)| of == test);
+            let ended = ended.and_then(|(_, kind)| kind.evidence());
+            add(&mut seen.after_all, ended);
+            has_passed |= ended == Some(Evidence::Pass);
+        }
+        if !has_passed {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs tests that leave it open under other seeds.
+async fn try_seeds(
+    lab: &Lab,
+    conditions: Conditions,
+    seen: &mut [(TestIndex, Retried)],
+) -> Result<(), OutOfBudget> {
+    for seed in 1..=conditions.n_seeds {
+        let environment = match conditions.hash_seeds {
+            HashSeeds::Varied => Environment::Hashed { seed },
+            HashSeeds::Fixed if conditions.choices.is_empty() => return Ok(()),
+            HashSeeds::Fixed => Environment::open_choices(seed),
+        };
+        for (test, seen) in seen.iter_mut() {
+            // What the first seeds have shown does not keep others from being asked.
+            if asks_for_seeds(&Retried { seeds: Vec::new(), ..seen.clone() }) {
+                seen.seeds.push(repeat(lab, *test, environment).await?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a test does alone under one seed.
+async fn repeat(
+    lab: &Lab,
+    test: TestIndex,
+    environment: Environment,
+) -> Result<Tally, OutOfBudget> {
+    let mut tally = Tally::default();
+    for _ in 0..RUNS_PER_SEED {
+        let run = lab.run_with(Order::from_distinct([test]), environment, Repetition::Once).await?;
+        add(&mut tally, run.last_evidence());
+    }
+    Ok(tally)
+}
+
+/// Counts an attempt that says something.
+fn add(tally: &mut Tally, evidence: Option<Evidence>) {
+    if let Some(evidence) = evidence {
+        tally.add(evidence);
+    }
+}
+
+/// Whether one condition had both outcomes.
+fn is_mixed(seen: &Retried) -> bool {
+    let conditions = [seen.alone, seen.again, seen.same_prefix, seen.after_all];
+    conditions.iter().chain(&seen.seeds).any(|tally| tally.is_mixed())
+}
+
+/// Whether the runs so far leave open what other seeds could answer.
+fn asks_for_seeds(seen: &Retried) -> bool {
+    let fails_alike = fails(seen.alone) == fails(seen.same_prefix);
+    !is_mixed(seen) && fails_alike && fails(seen.after_all) != Some(false)
+}
+
+/// Whether it failed alone, and after the same prefix; `None` if one of these was not seen.
+fn fails_in_both(seen: &Retried) -> Option<(bool, bool)> {
+    fails(seen.alone).zip(fails(seen.same_prefix))
+}
+
+/// The table above.
+fn verdict(seen: &Retried) -> Verdict {
+    let Some((alone, prefix)) = fails_in_both(seen) else {
+        return Verdict::InsufficientEvidence;
+    };
+    let by_seed: Vec<bool> = seen.seeds.iter().filter_map(|tally| fails(*tally)).collect();
+    match (alone, prefix) {
+        _ if is_mixed(seen) => Verdict::NodUndecided,
+        (false, true) => Verdict::OdVictim,
+        (true, false) => Verdict::OdBrittle,
+        (true, true) if fails(seen.after_all) == Some(false) => Verdict::OdBrittle,
+        _ if by_seed.iter().any(|fails| *fails != alone) => Verdict::Id,
+        (false, false) if fails(seen.again) == Some(true) => Verdict::Nio,
+        (false, false) => Verdict::Ud,
+        (true, true) => Verdict::AlwaysFailing,
+    }
+}
+
+/// How sure the verdict is. Of what was always the same, the rate that would have been seen says
+/// more.
+fn sure(seen: &Retried, verdict: Verdict) -> Option<f64> {
+    match verdict {
+        Verdict::OdBrittle if 0 < seen.after_all.attempts => {
+            Some(1.0 - fisher(seen.alone, seen.after_all))
+        }
+        Verdict::OdVictim | Verdict::OdBrittle => Some(1.0 - fisher(seen.alone, seen.same_prefix)),
+        Verdict::NodUndecided => Some(1.0),
+        Verdict::Nio => Some(1.0 - fisher(seen.alone, seen.again)),
+        Verdict::Id => {
+            // Each seed repeated its outcome; chance does so half of the time.
+            let n_seeds = i32::try_from(seen.seeds.len()).unwrap_or(i32::MAX);
+            Some(1.0 - 0.5_f64.powi(n_seeds))
+        }
+        Verdict::OdUnknownRole
+        | Verdict::Ndod
+        | Verdict::Ndoi
+        | Verdict::Env
+        | Verdict::Ud
+        | Verdict::AlwaysFailing
+        | Verdict::InsufficientEvidence
+        | Verdict::NotFlaky => None,
+    }
+}
+
+/// Whether the test failed, always; `None` if it was not seen.
+fn fails(tally: Tally) -> Option<bool> {
+    (0 < tally.attempts).then_some(0 < tally.failures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(failures: u64) -> Tally {
+        Tally { failures, attempts: 4 }
+    }
+
+    fn seen(alone: u64, again: u64, same_prefix: u64, seeds: &[u64]) -> Retried {
+        let seeds = seeds.iter().map(|failures| Tally { failures: *failures, attempts: 2 });
+        Retried {
+            alone: tally(alone),
+            again: tally(again),
+            same_prefix: tally(same_prefix),
+            after_all: Tally::default(),
+            seeds: seeds.collect(),
+        }
+    }
+
+    fn after_all(failures: u64) -> Retried {
+        Retried { after_all: tally(failures), ..seen(4, 4, 4, &[]) }
+    }
+
+    #[test]
+    fn the_whole_table_from_what_was_seen_to_the_verdict() {
+        let table = [
+            (seen(1, 0, 0, &[]), Verdict::NodUndecided),
+            (seen(0, 0, 2, &[]), Verdict::NodUndecided),
+            (seen(0, 0, 0, &[0, 1]), Verdict::NodUndecided),
+            (seen(0, 0, 4, &[]), Verdict::OdVictim),
+            (seen(4, 4, 0, &[]), Verdict::OdBrittle),
+            (after_all(0), Verdict::OdBrittle),
+            (after_all(1), Verdict::NodUndecided),
+            (after_all(4), Verdict::AlwaysFailing),
+            (seen(0, 0, 0, &[2, 0, 2]), Verdict::Id),
+            (seen(4, 4, 4, &[2, 0, 2]), Verdict::Id),
+            (seen(0, 4, 0, &[0, 0]), Verdict::Nio),
+            (seen(4, 4, 4, &[2, 2]), Verdict::AlwaysFailing),
+            (seen(0, 0, 0, &[0, 0]), Verdict::Ud),
+            (Retried::default(), Verdict::InsufficientEvidence),
+        ];
+        for (seen, expected) in table {
+            assert_eq!(verdict(&seen), expected, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn seeds_are_asked_only_where_they_can_answer() {
+        assert!(asks_for_seeds(&seen(4, 4, 4, &[])));
+        assert!(asks_for_seeds(&seen(0, 0, 0, &[])));
+        assert!(!asks_for_seeds(&seen(0, 0, 4, &[])));
+        assert!(!asks_for_seeds(&seen(1, 0, 0, &[])));
+        assert!(asks_for_seeds(&after_all(4)));
+        assert!(!asks_for_seeds(&after_all(0)));
+    }
+
+    #[test]
+    fn four_runs_on_either_side_are_enough_to_be_sure() {
+        // One of 70 ways to deal four failures out to eight runs, and its mirror image.
+        let seen = seen(0, 0, 4, &[]);
+        let sure = sure(&seen, Verdict::OdVictim).unwrap();
+        assert!((sure - (1.0 - 2.0 / 70.0)).abs() < 1e-12, "{sure}");
+    }
+}
