@@ -235,9 +235,16 @@ impl Module {
                 let collected = fs::read(collected).map_err(fail)?;
                 let message: Message =
                     serde_json::from_slice(&collected).map_err(|error| fail(error.into()))?;
-                let Tests { tests, apart } = message.collected;
+                let Tests { tests, jars_first } = message.collected;
                 let module = self.clone();
-                Ok(Prepared { module, tests, is_apart: apart, archive: None, plan, collected })
+                Ok(Prepared {
+                    module,
+                    tests,
+                    is_same_with_jars_first: jars_first,
+                    archive: None,
+                    plan,
+                    collected,
+                })
             }
             (FinishedWhy::Exited, _) => {
                 let text = format!("{}\n{}{}", done.exit, done.stdout, done.stderr);
@@ -318,7 +325,7 @@ struct Message {
 #[derive(Deserialize)]
 struct Tests {
     tests: Vec<Collected>,
-    apart: bool,
+    jars_first: bool,
 }
 
 /// A module whose tests are known.
@@ -328,7 +335,7 @@ pub struct Prepared {
     pub module: Module,
     tests: Vec<Collected>,
     /// Whether classes are found the same if jars stand before folders.
-    is_apart: bool,
+    is_same_with_jars_first: bool,
     archive: Option<Archive>,
     plan: Vec<u8>,
     collected: Vec<u8>,
@@ -359,7 +366,7 @@ impl Prepared {
     /// it, the tests are run once; it is kept for later.
     pub fn with_archive(&self, interrupt: &Interrupt) -> Result<Self, PrepareError> {
         let mut prepared = self.clone();
-        if self.is_apart {
+        if self.is_same_with_jars_first {
             prepared.archive = Archive::of(&self.module, interrupt)?;
         }
         if let Some(archive) = &prepared.archive {
