@@ -15,7 +15,7 @@ use unflake_engine::Interrupt;
 use unflake_engine::process::{CommandLine, Finished, run_to_end};
 
 use crate::jdk::Jdk;
-use crate::kept::make_once;
+use crate::made_once::make_once;
 
 /// The language the agent is written in: that of the oldest Java it runs on.
 const RELEASE: &str = "8";

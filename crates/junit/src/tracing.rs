@@ -17,12 +17,10 @@ use unflake_engine::Interrupt;
 use unflake_engine::process::{CommandLine, run_to_end};
 
 use crate::agent::{self, AgentError, key};
-use crate::jars::{FetchError, Jar, complaint, fetch};
-use crate::kept::make_once;
+use crate::fetch::{FetchError, complaint, fetch};
+use crate::jars::ASM;
+use crate::made_once::make_once;
 use crate::project::Project;
-
-/// Knows Java up to 26.
-pub(crate) const ASM: Jar = Jar { group: "org.ow2.asm", name: "asm", version: "9.9" };
 
 /// The jar that Java is given: what it begins with, and what changed classes call.
 const TRACE: &str = "trace.jar";

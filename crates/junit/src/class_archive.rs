@@ -26,7 +26,7 @@ use unflake_engine::process::{CommandLine, Finished, FinishedWhy, run_to_end};
 use unflake_engine::{Interrupt, private_folder};
 
 use crate::agent::{MAIN, key};
-use crate::module::{Module, Plan, PrepareError};
+use crate::module::{Module, Plan};
 
 /// The Javas in which classes of programs can be archived without further ado, and in which the
 /// agent may change how the class path is searched without a warning.
@@ -48,6 +48,10 @@ const OPPOSED: [&str; 8] = [
 ];
 const EXTENSION: &str = "jsa";
 
+/// We were asked to stop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interrupted;
+
 /// An archive, and how it is used.
 #[derive(Clone, Debug)]
 pub(crate) struct Archive {
@@ -59,7 +63,7 @@ pub(crate) struct Archive {
 
 impl Archive {
     /// The one that is kept for a module, or a new one.
-    pub(crate) fn of(module: &Module, interrupt: &Interrupt) -> Result<Option<Self>, PrepareError> {
+    pub(crate) fn of(module: &Module, interrupt: &Interrupt) -> Result<Option<Self>, Interrupted> {
         let (folders, jars): (Vec<String>, Vec<String>) =
             module.class_path.iter().cloned().partition(|entry| Path::new(entry).is_dir());
         if !KNOWN.contains(&module.feature)
@@ -123,7 +127,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     /// Makes it, or an empty one.
-    fn make(&self, file: &Path) -> Result<(), PrepareError> {
+    fn make(&self, file: &Path) -> Result<(), Interrupted> {
         let Ok(folder) = private_folder() else { return Ok(()) };
         let list = folder.path().join("classes");
         let new = folder.path().join("archive");
@@ -136,7 +140,7 @@ impl Maker<'_> {
     }
 
     /// Has the tests run once, and what they load written down.
-    fn rehearse(&self, folder: &Path, list: &Path) -> Result<bool, PrepareError> {
+    fn rehearse(&self, folder: &Path, list: &Path) -> Result<bool, Interrupted> {
         let flags = [format!("-XX:DumpLoadedClassList={}", list.display())];
         let plan = self.module.plan_file().display().to_string();
         let rest = [MAIN, &plan, "--rehearse", REHEARSAL_S];
@@ -147,7 +151,7 @@ impl Maker<'_> {
         Ok(done.is_some() && list.exists())
     }
 
-    fn dump(&self, list: &Path, file: &Path) -> Result<bool, PrepareError> {
+    fn dump(&self, list: &Path, file: &Path) -> Result<bool, Interrupted> {
         // With what Java has in its own archive: each process needs some of it.
         let home = Path::new(&self.module.java).ancestors().nth(2).unwrap_or(Path::new("/"));
         let mut names = fs::read(home.join("lib/classlist")).unwrap_or_default();
@@ -165,7 +169,7 @@ impl Maker<'_> {
     }
 
     /// Whether Java takes it for what we will start, and the agent finds its way.
-    fn is_fit(&self, folder: &Path, file: &Path) -> Result<bool, PrepareError> {
+    fn is_fit(&self, folder: &Path, file: &Path) -> Result<bool, Interrupted> {
         let plan = folder.join("plan");
         if fs::write(&plan, &self.used.plan).is_err() {
             return Ok(false);
@@ -199,7 +203,7 @@ impl Maker<'_> {
         &self,
         words: Vec<String>,
         more: Vec<(OsString, Option<OsString>)>,
-    ) -> Result<Option<Finished>, PrepareError> {
+    ) -> Result<Option<Finished>, Interrupted> {
         let line = CommandLine {
             program: self.module.java.clone(),
             arguments: words.into_iter().map(OsString::from).collect(),
@@ -207,7 +211,7 @@ impl Maker<'_> {
             env: [self.module.changes_of_env(), more].concat(),
         };
         match run_to_end(&line, STEP_TIME_MAX, self.interrupt) {
-            Ok(done) if done.why == FinishedWhy::Interrupted => Err(PrepareError::Interrupted),
+            Ok(done) if done.why == FinishedWhy::Interrupted => Err(Interrupted),
             done => Ok(done.ok()),
         }
     }

@@ -14,7 +14,7 @@ pub(crate) struct Collected {
 }
 
 /// The run order of Surefire in which these tests, and no others, come in this order.
-pub(crate) fn run_order(tests: &[Collected], ids: &[&str], known: &str) -> Option<&'static str> {
+pub(crate) fn of(tests: &[Collected], ids: &[&str], known: &str) -> Option<&'static str> {
     let place = |id: &&str| tests.iter().position(|test| test.id == **id);
     let places: Vec<usize> = ids.iter().map(place).collect::<Option<_>>()?;
     let is_ordered = |in_order: &dyn Fn(usize, usize) -> bool| {
@@ -64,7 +64,7 @@ mod tests {
             Collected { id: id.to_owned(), top, engine: engine.to_owned() }
         };
         let tests = ["j B#y", "j B#x", "j A#z", "j C#q", "v D#r", "v A2#s"].map(test);
-        run_order(&tests, ids, "filesystem")
+        of(&tests, ids, "filesystem")
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
     fn an_order_set_in_the_build_file_is_the_only_one() {
         let test = |id: &str| Collected { id: id.into(), top: id.into(), engine: "j".into() };
         let tests = [test("A"), test("B")];
-        assert_eq!(run_order(&tests, &["B", "A"], "alphabetical"), None);
-        assert_eq!(run_order(&tests, &["A", "B"], "alphabetical"), Some("filesystem"));
+        assert_eq!(of(&tests, &["B", "A"], "alphabetical"), None);
+        assert_eq!(of(&tests, &["A", "B"], "alphabetical"), Some("filesystem"));
     }
 }

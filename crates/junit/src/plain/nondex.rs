@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use unflake_engine::process::FinishedWhy;
 use unflake_engine::{Interrupt, PlainEnding, Said, private_folder};
 
+use super::{By, Plain, PlainError, pattern, read_cases};
+use crate::jars::NONDEX_VERSION;
 use crate::maven::Maven;
-use crate::nondex::{VERSION, nondex_seed};
-use crate::plain::{By, Plain, PlainError, pattern, read_cases};
-use crate::report;
+use crate::nondex::nondex_seed;
 use crate::shell;
+use crate::surefire_report;
 
 /// The folder of NonDex.
 const FOLDER: &str = ".nondex";
@@ -37,7 +38,7 @@ impl Plain<'_> {
     }
 
     fn perturbed_words(&self, maven: &Maven, ids: &[&str], seed: u64) -> Vec<String> {
-        let mut words = vec![format!("edu.illinois:nondex-maven-plugin:{VERSION}:nondex")];
+        let mut words = vec![format!("edu.illinois:nondex-maven-plugin:{NONDEX_VERSION}:nondex")];
         words.extend(self.place(maven));
         // It asks Surefire in every module that is built, also in those without tests.
         let without = ["-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false"];
@@ -79,7 +80,7 @@ impl Plain<'_> {
             // Other modules that were built on the way have one, too, and it is ignored there.
             let _ = fs::remove_dir_all(&home);
         }
-        let (said, _, _) = report::assign(ids, &cases);
+        let (said, _, _) = surefire_report::assign(ids, &cases);
         let ending = match finished.why {
             FinishedWhy::TimedOut => PlainEnding::TimedOut,
             FinishedWhy::Interrupted => PlainEnding::Interrupted,

@@ -18,12 +18,13 @@ use serde::Deserialize;
 use unflake_engine::{Interrupt, PlainRun, private_folder};
 use unflake_model::Outcome;
 
-use super::{Gradle, Task};
-use crate::module::Prepared;
-use crate::plain::{PlainError, ending};
+use super::{PlainError, ending};
+use crate::gradle::Gradle;
+use crate::module::Task;
+use crate::prepared::Prepared;
 use crate::project::Project;
-use crate::report::{self, Case, FAILED};
 use crate::shell;
+use crate::surefire_report::{self, Case, FAILED};
 
 const SCRIPT: &str = include_str!("listen.gradle");
 const HEARD: &str = "heard.json";
@@ -89,7 +90,7 @@ impl GradlePlain<'_> {
     }
 
     fn tasks(&self) -> [String; 2] {
-        [self.task().cleaner(), self.task().path.clone()]
+        [cleaner(&self.task().path), self.task().path.clone()]
     }
 
     pub(super) fn task(&self) -> &Task {
@@ -112,11 +113,11 @@ impl GradlePlain<'_> {
             .call(arguments, self.time_max, interrupt)
             .map_err(|source| PlainError::Start { program: self.gradle.program.clone(), source })?;
         let cases = self.heard(&folder.path().join(HEARD)).map_err(PlainError::Folder)?;
-        let (tests, is_in_order, strangers) = report::assign(ids, &cases);
+        let (tests, is_in_order, strangers) = surefire_report::assign(ids, &cases);
         Ok(PlainRun {
             tests,
             ending: ending(&finished, !cases.is_empty()),
-            is_in_order: is_in_order && report::is_in_order(ids, &cases),
+            is_in_order: is_in_order && surefire_report::is_in_order(ids, &cases),
             strangers,
             output: finished.stdout + &finished.stderr,
             duration: finished.duration,
@@ -142,4 +143,23 @@ fn case(heard: Heard) -> Case {
     let is_around = AROUND.contains(&heard.name.as_str());
     let name = if is_around { String::new() } else { heard.name };
     Case { class: heard.class, name, outcome, text: heard.text, overcame: None }
+}
+
+/// The task that makes Gradle forget what came of this one: it would run nothing if all is
+/// known, and classes that failed before the others.
+fn cleaner(task: &str) -> String {
+    let (owner, name) = task.rsplit_once(':').unwrap_or(("", task));
+    let (first, rest) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
+    format!("{owner}:clean{}{rest}", first.to_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_a_task_is_forgotten_by_a_task_of_its_name() {
+        assert_eq!(cleaner(":a:b:integTest"), ":a:b:cleanIntegTest");
+        assert_eq!(cleaner(":test"), ":cleanTest");
+    }
 }

@@ -8,9 +8,9 @@ use std::ffi::OsString;
 
 use unflake_engine::{Interrupt, PlainEnding, Said};
 
-use super::plain::GradlePlain;
-use crate::nondex::nondex_seed;
-use crate::plain::PlainError;
+use super::PlainError;
+use super::gradle::GradlePlain;
+use crate::nondex::{gradle_script, nondex_seed};
 use crate::shell;
 
 impl GradlePlain<'_> {
@@ -38,7 +38,7 @@ impl GradlePlain<'_> {
     }
 
     fn choosing(&self, seed: u64) -> [OsString; 3] {
-        let script = self.gradle.choices_script(&self.project.jdk);
+        let script = gradle_script(&self.project.jdk, &self.gradle.cache);
         ["-I".into(), script.into(), format!("-DnondexSeed={}", nondex_seed(seed)).into()]
     }
 }
