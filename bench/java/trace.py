@@ -45,7 +45,7 @@ def measure(folder: pathlib.Path, cache: pathlib.Path, n_passes: int) -> None:
                    stdout=subprocess.DEVNULL)
     (trace,) = (cache / "unflake/java/trace").iterdir()
     (asm,) = trace.glob("asm-*.jar")
-    flag = f"-javaagent:{trace}/trace.jar={trace}/weaver/:{asm}"
+    flag = f"-javaagent:{trace}/trace.jar={trace}/instrumenter/:{asm}"
     for home in sorted((cache / "unflake/java/module").iterdir()):
         plan = json.loads((home / "plan.json").read_text())
         if not (home / "collected.json").exists():

@@ -9,10 +9,12 @@
 //! | every crate stands in ARCHITECTURE.md | the map is true |
 //! | no cycle among the modules of a crate (`cycles`) | one can be read before the other |
 //! | framework words in adapters only (`frameworks`) | a new runner changes nothing else |
+//! | the map of an agent names every file and no other (`maps`) | who seeks a file finds it |
 //! | every crate has the lints of the workspace, but for [`OWN_LINTS`] | an exception has a name |
 
 mod cycles;
 mod frameworks;
+mod maps;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,6 +65,9 @@ pub(crate) fn run() -> Result<(), String> {
     for folder in list(&root.join("crates"))? {
         faults.extend(check_cycles(&folder)?);
     }
+    for agent in maps::AGENTS {
+        faults.extend(check_map(root, agent)?);
+    }
     let architecture = read(&root.join("ARCHITECTURE.md"))?;
     let workspace = parsed(&read(&root.join("Cargo.toml"))?)?;
     for manifest in manifests(root)? {
@@ -86,6 +91,19 @@ fn check_cycles(folder: &Path) -> Result<Option<String>, String> {
     let modules = cycles::on_cycles(&files);
     let fault = || format!("crate `{name}`: modules in a circle: {}", modules.join(", "));
     Ok((!modules.is_empty()).then(fault))
+}
+
+fn check_map(
+    root: &Path,
+    (agent, sources, ending): (&str, &str, &str),
+) -> Result<Vec<String>, String> {
+    let folder = root.join("agents").join(agent);
+    let files = files_below(vec![folder.join(sources)], ending)?;
+    let below = files.iter().map(|file| file.strip_prefix(&folder).unwrap_or(file));
+    let there: Vec<String> = below.map(|file| file.display().to_string()).collect();
+    let map = folder.join("README.md");
+    let faults = maps::faults(&read(&map)?, &there);
+    Ok(faults.into_iter().map(|fault| format!("{}: {fault}", map.display())).collect())
 }
 
 fn check_source(path: &Path, text: &str) -> Vec<String> {

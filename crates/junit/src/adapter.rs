@@ -14,12 +14,14 @@ use unflake_known::junit_xml::Address;
 use unflake_known::junit_xml::{CiReport, NoReport};
 use unflake_model::{Control, Factors};
 
-use crate::module::Prepared;
 use crate::nondex::NonDex;
 use crate::plain_runner::BuildRunner;
-use crate::project::{Project, ProjectError, Surroundings};
+use crate::prepared::{COLLECT_MAX, Prepared};
+use crate::project::Project;
+use crate::project_error::ProjectError;
+use crate::surroundings::Surroundings;
 use crate::tracing::Tracing;
-use crate::{doctor, report, site};
+use crate::{choice_site, doctor, surefire_report};
 
 /// JUnit, in projects that Maven or Gradle builds.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +32,6 @@ const CACHE: &str = "java";
 
 /// How long the build may take.
 const BUILD_MAX: Duration = Duration::from_mins(30);
-
-/// How long the tests of a module may take to be collected.
-pub(crate) const COLLECT_MAX: Duration = Duration::from_mins(10);
 
 impl adapter::Adapter for JUnit {
     fn runners(&self) -> &'static [adapter::Runner] {
@@ -80,7 +79,7 @@ impl adapter::Adapter for JUnit {
     }
 
     fn address(&self, id: &str) -> Address {
-        report::address(id)
+        surefire_report::address(id)
     }
 
     fn spelling(&self) -> &'static str {
@@ -170,8 +169,8 @@ fn not_built(error: &ProjectError) -> OpenError {
 
 /// What all modules of a project share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) project: Project,
+struct Shared {
+    project: Project,
     /// Makes open choices on purpose, where that can be had.
     nondex: Option<NonDex>,
     cache: PathBuf,
@@ -179,9 +178,9 @@ pub(crate) struct Shared {
 
 /// A module whose tests are known.
 #[derive(Clone, Debug)]
-pub(crate) struct JavaModule {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) prepared: Prepared,
+struct JavaModule {
+    shared: Arc<Shared>,
+    prepared: Prepared,
     tracing: Option<Tracing>,
 }
 
@@ -230,15 +229,16 @@ impl Part for JavaModule {
     }
 
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {
-        Box::new(BuildRunner { module: self, around, turn: Mutex::new(()) })
+        let (project, prepared) = (&self.shared.project, &self.prepared);
+        Box::new(BuildRunner { project, prepared, around, turn: Mutex::new(()) })
     }
 
     fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
-        report::ci_report(xmls, ids)
+        surefire_report::ci_report(xmls, ids)
     }
 
     fn site(&self, stack: &[String], test: &str) -> Option<Site> {
-        site::site(stack, test)
+        choice_site::site(stack, test)
     }
 
     fn call(&self) -> Call {

@@ -15,7 +15,7 @@ use unflake_engine::Interrupt;
 use unflake_engine::process::{CommandLine, Finished, run_to_end};
 
 use crate::jdk::Jdk;
-use crate::kept::make_once;
+use crate::made_once::make_once;
 
 /// The language the agent is written in: that of the oldest Java it runs on.
 const RELEASE: &str = "8";
@@ -23,7 +23,7 @@ const RELEASE: &str = "8";
 /// More than a compiler takes on any machine.
 const COMPILE_TIME_MAX: Duration = Duration::from_mins(3);
 
-/// Embeds the named sources of the agent.
+/// Embeds sources of the agent, named by their paths below its outermost package.
 macro_rules! embed {
     ($($name:literal),* $(,)?) => {
         &[$((
@@ -35,51 +35,58 @@ macro_rules! embed {
 
 /// What every agent has.
 const CORE: &[(&str, &str)] = embed![
-    "Access",
-    "Apart",
-    "Backend",
-    "Backends",
-    "Capture",
-    "Change",
-    "Choices",
-    "ClassPath",
-    "Collection",
-    "Connection",
-    "Difference",
-    "Heap",
-    "Json",
     "Main",
-    "Narrator",
-    "Node",
-    "Plan",
-    "Preload",
-    "Probe",
-    "Reader",
-    "Reporter",
-    "Scout",
-    "Shapes",
-    "Slot",
-    "Surface",
-    "Test",
-    "Text",
-    "Tracer",
-    "Voice",
-    "Watch",
-    "Watcher",
+    "backend/Backend",
+    "backend/Backends",
+    "backend/Collected",
+    "backend/Preload",
+    "jvm/ClassPath",
+    "jvm/JarsFirst",
+    "jvm/JavaInternals",
+    "perturb/Choices",
+    "run/Capture",
+    "run/Reporter",
+    "run/ResultPrinter",
+    "run/Slot",
+    "run/Test",
+    "trace/Probe",
+    "trace/Tracer",
+    "watch/Change",
+    "watch/Difference",
+    "watch/Heap",
+    "watch/Node",
+    "watch/ProcessState",
+    "watch/Reader",
+    "watch/Shapes",
+    "watch/UsedClasses",
+    "watch/Watch",
+    "watch/Watcher",
+    "wire/Connection",
+    "wire/Json",
+    "wire/Messenger",
+    "wire/Plan",
+    "wire/Text",
 ];
 /// What it has for JUnit 3 and 4.
-const OLD: &[(&str, &str)] = embed!["Arrangement", "JUnit4", "OldBlank"];
+const JUNIT4: &[(&str, &str)] =
+    embed!["junit4/EmptyJUnit4Test", "junit4/JUnit4Backend", "junit4/OrderedRunners"];
 /// What it has for the JUnit Platform.
-const PLATFORM: &[(&str, &str)] = embed!["Ear", "Engines", "Placed", "Platform", "Tree"];
+const PLATFORM: &[(&str, &str)] = embed![
+    "platform/OrderedTree",
+    "platform/PlatformBackend",
+    "platform/PlatformEngines",
+    "platform/PlatformListener",
+    "platform/TestTree",
+];
 
 /// What it has for Jupiter.
-const JUPITER: &[(&str, &str)] = embed!["Blank"];
+const JUPITER: &[(&str, &str)] = embed!["platform/EmptyJupiterTest"];
 
 /// What a process that traces begins with, and what its classes call. The agent has the latter,
 /// too, to be compiled against; there it is found last.
-pub(crate) const BOOT: &[(&str, &str)] = embed!["Premain", "Probe"];
+pub(crate) const BOOT: &[(&str, &str)] = embed!["trace/Premain", "trace/Probe"];
 /// What changes the classes of such a process.
-pub(crate) const WEAVER: &[(&str, &str)] = embed!["Weaver"];
+pub(crate) const INSTRUMENTER: &[(&str, &str)] = embed!["trace/Instrumenter"];
 
 /// Where they lie, beside what they were compiled from.
 const CLASSES: &str = "classes";
@@ -117,7 +124,7 @@ pub(crate) fn classes(
     let has = |start: &str| junit.iter().any(|entry| file_name(entry).starts_with(start));
     let mut sources = CORE.to_vec();
     if has("junit-4") || has("junit-dep-4") {
-        sources.extend(OLD);
+        sources.extend(JUNIT4);
     }
     if has("junit-platform-launcher") {
         sources.extend(PLATFORM);
@@ -155,6 +162,7 @@ pub(crate) fn compile(
     }
     for (name, text) in sources {
         let file = folder.join(format!("{name}.java"));
+        fs::create_dir_all(file.parent().unwrap_or(folder)).map_err(fail)?;
         fs::write(&file, text).map_err(fail)?;
         arguments.push(file.into());
     }
@@ -219,14 +227,21 @@ mod tests {
 
     #[test]
     fn every_source_of_the_agent_is_carried() {
-        let folder =
+        let root =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/java/src/unflake/agent");
-        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let mut there: Vec<String> =
-            names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+        let mut there = Vec::new();
+        let mut open = vec![root.clone()];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                let name = path.strip_prefix(&root).unwrap().with_extension("");
+                there.push(name.to_str().unwrap().to_owned());
+            }
+        }
         there.sort();
-        let all = CORE.iter().chain(OLD).chain(PLATFORM).chain(JUPITER).chain(BOOT).chain(WEAVER);
-        let mut carried: Vec<&str> = all.map(|(name, _)| *name).collect();
+        let all = [CORE, JUNIT4, PLATFORM, JUPITER, BOOT, INSTRUMENTER].concat();
+        let mut carried: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         carried.sort_unstable();
         carried.dedup();
         assert_eq!(carried, there);

@@ -9,10 +9,12 @@ use unflake_adapter::{Check, Examination, Found, with_causes};
 use unflake_engine::Interrupt;
 use unflake_known::plural;
 
-use crate::adapter::COLLECT_MAX;
-use crate::module::{Module, Prepared};
+use crate::module::Module;
 use crate::nondex::NonDex;
-use crate::project::{Project, ProjectError, Surroundings};
+use crate::prepared::{COLLECT_MAX, Prepared};
+use crate::project::Project;
+use crate::project_error::ProjectError;
+use crate::surroundings::Surroundings;
 use crate::tracing::Tracing;
 
 /// Looks at all of it.

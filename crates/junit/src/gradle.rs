@@ -6,9 +6,7 @@
 //! prints is for people.
 
 mod asking;
-mod choosing;
 mod modules;
-mod plain;
 
 use std::ffi::OsString;
 use std::io;
@@ -19,13 +17,10 @@ use unflake_engine::Interrupt;
 use unflake_engine::process::{Finished, FinishedWhy};
 
 pub(crate) use asking::ask;
-pub(crate) use modules::{Task, module};
-pub(crate) use plain::GradlePlain;
+pub(crate) use modules::module;
 
-use crate::jdk::Jdk;
-use crate::nondex::{self, CHOICES};
-use crate::project::Surroundings;
-use crate::tool;
+use crate::build_program;
+use crate::surroundings::Surroundings;
 
 /// The wrapper that most projects bring along.
 const WRAPPER: &str = "gradlew";
@@ -46,7 +41,8 @@ pub struct Gradle {
     pub options: Vec<OsString>,
     /// Jars that we may need, out of the project's repositories.
     pub(crate) jars: Vec<PathBuf>,
-    cache: PathBuf,
+    /// Where what is made once is kept.
+    pub(crate) cache: PathBuf,
 }
 
 /// Whether Gradle builds what is in a folder.
@@ -68,7 +64,7 @@ impl Gradle {
             jars: Vec::new(),
             cache: around.cache.clone(),
         };
-        let Some(wrapper) = tool::wrapper(folder, WRAPPER) else {
+        let Some(wrapper) = build_program::wrapper(folder, WRAPPER) else {
             return Ok((with("gradle".into()), None));
         };
         let gradle = with(wrapper.into());
@@ -108,17 +104,12 @@ impl Gradle {
         time_max: Duration,
         interrupt: &Interrupt,
     ) -> io::Result<Finished> {
-        tool::call(&self.program, &self.folder, arguments, time_max, interrupt)
-    }
-
-    /// The script by which NonDex takes part, written where NonDex is kept.
-    pub(crate) fn choices_script(&self, jdk: &Jdk) -> PathBuf {
-        nondex::folder(jdk, &self.cache).join(CHOICES)
+        build_program::call(&self.program, &self.folder, arguments, time_max, interrupt)
     }
 
     /// As it would be typed in its folder.
     pub(crate) fn typed(&self) -> Vec<String> {
-        tool::typed(&self.program, [WRAPPER, "gradle"], &self.options)
+        build_program::typed(&self.program, [WRAPPER, "gradle"], &self.options)
     }
 }
 

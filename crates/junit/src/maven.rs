@@ -8,7 +8,7 @@ use std::time::Duration;
 use unflake_engine::Interrupt;
 use unflake_engine::process::Finished;
 
-use crate::tool;
+use crate::build_program;
 
 /// The wrapper that many projects bring along.
 const WRAPPER: &str = "mvnw";
@@ -27,7 +27,7 @@ pub struct Maven {
 impl Maven {
     /// That of the project in this folder.
     pub(crate) fn of(folder: &Path, options: &[OsString]) -> Self {
-        let program = tool::wrapper(folder, WRAPPER).map_or("mvn".into(), OsString::from);
+        let program = build_program::wrapper(folder, WRAPPER).map_or("mvn".into(), OsString::from);
         Self { program, folder: folder.to_owned(), options: options.to_vec() }
     }
 
@@ -41,12 +41,12 @@ impl Maven {
         let mut arguments: Vec<OsString> = vec!["--batch-mode".into()];
         arguments.extend(self.options.iter().cloned());
         arguments.extend(words);
-        tool::call(&self.program, &self.folder, arguments, time_max, interrupt)
+        build_program::call(&self.program, &self.folder, arguments, time_max, interrupt)
     }
 
     /// As it would be typed in its folder.
     pub(crate) fn typed(&self) -> Vec<String> {
-        tool::typed(&self.program, [WRAPPER, "mvn"], &self.options)
+        build_program::typed(&self.program, [WRAPPER, "mvn"], &self.options)
     }
 }
 

@@ -6,29 +6,20 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
-use unflake_engine::{AgentFiles, Interrupt, Launch, Limits, Start, Transport};
-use unflake_model::Control;
+use serde::Serialize;
+use unflake_engine::process::CommandLine;
 
 use crate::agent::{MAIN, key};
-use crate::archive::Archive;
-use crate::flags::{self, quick};
-use crate::gradle::Task;
+use crate::java_flags::{self, quick};
 use crate::jdk::Jdk;
-use crate::project::LeftOut;
 use crate::properties::{self, numbered};
-use crate::recording::Recorded;
 use crate::shell::{self, java_word};
-use crate::suite::{self, Collected};
+use crate::surefire_recorder::Recorded;
 
-const PLAN: &str = "plan.json";
-const COLLECTED: &str = "collected.json";
+/// The name of the file with the plan.
+pub(crate) const PLAN: &str = "plan.json";
 const ARGUMENTS: &str = "java.args";
 
 /// The Java from which on `java @FILE` is known.
@@ -62,6 +53,26 @@ pub struct Module {
     pub(crate) home: PathBuf,
 }
 
+/// A task of Gradle's, as far as it can be told to run tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Task {
+    /// As it is typed, `:core:test`.
+    pub(crate) path: String,
+    /// Whether Gradle runs these tests itself.
+    pub(crate) is_run: bool,
+    /// Whether all of them are run in one process.
+    pub(crate) is_one_process: bool,
+}
+
+/// A module that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub module: String,
+    /// The reason, for people.
+    pub why: String,
+}
+
 /// What the agent is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Plan {
@@ -77,36 +88,6 @@ pub(crate) struct Plan {
     pub(crate) folders: Vec<String>,
     /// As it is to be searched, if Java is given another.
     pub(crate) class_path: Option<String>,
-}
-
-/// Why the tests of a module are not known.
-#[derive(Debug, thiserror::Error)]
-pub enum PrepareError {
-    /// Java could not be started.
-    #[error("cannot run `{}`", .0.display())]
-    Start(OsString, #[source] io::Error),
-    /// It took too long.
-    #[error("collecting the tests of `{module}` was stopped after {after:?}")]
-    TimedOut {
-        /// Of which module.
-        module: String,
-        /// After this.
-        after: Duration,
-    },
-    /// We were asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-    /// It failed.
-    #[error("the tests of `{module}` could not be collected: {text}")]
-    Failed {
-        /// Of which module.
-        module: String,
-        /// What it says.
-        text: String,
-    },
-    /// A file of ours cannot be written or read.
-    #[error("cannot write to `{}`", .0.display())]
-    Folder(PathBuf, #[source] io::Error),
 }
 
 impl Module {
@@ -198,56 +179,14 @@ impl Module {
         }
         self.java = jdk.program("java");
         self.feature = jdk.feature();
-        self.flags.retain(|flag| flags::is_known(flag, self.feature));
+        self.flags.retain(|flag| java_flags::is_known(flag, self.feature));
         self.class_path.push(agent.display().to_string());
         let key = key([self.name.as_str(), &self.plan.rootdir]);
         self.home = cache.join("module").join(key);
     }
 
-    /// Finds out which tests there are.
-    pub fn prepare(
-        &self,
-        time_max: Duration,
-        interrupt: &Interrupt,
-    ) -> Result<Prepared, PrepareError> {
-        let fail = |error| PrepareError::Folder(self.home.clone(), error);
-        fs::create_dir_all(&self.home).map_err(fail)?;
-        let plan = serde_json::to_vec(&self.plan).map_err(|error| fail(error.into()))?;
-        fs::write(self.plan_file(), &plan).map_err(fail)?;
-        fs::write(self.home.join(ARGUMENTS), self.arguments_file()).map_err(fail)?;
-        let collected = self.home.join(COLLECTED);
-        let mut arguments: Vec<OsString> = self.start().into_iter().map(OsString::from).collect();
-        arguments.push(self.plan_file().into());
-        arguments.extend(["--collect".into(), collected.clone().into()]);
-        let line = CommandLine {
-            program: self.java.clone(),
-            arguments,
-            current_dir: self.current_dir.clone(),
-            env: self.changes_of_env(),
-        };
-        let done = run_to_end(&line, time_max, interrupt)
-            .map_err(|error| PrepareError::Start(self.java.clone(), error))?;
-        let module = self.name.clone();
-        match (done.why, done.exit.code) {
-            (FinishedWhy::Interrupted, _) => Err(PrepareError::Interrupted),
-            (FinishedWhy::TimedOut, _) => Err(PrepareError::TimedOut { module, after: time_max }),
-            (FinishedWhy::Exited, Some(0)) => {
-                let collected = fs::read(collected).map_err(fail)?;
-                let message: Message =
-                    serde_json::from_slice(&collected).map_err(|error| fail(error.into()))?;
-                let Tests { tests, apart } = message.collected;
-                let module = self.clone();
-                Ok(Prepared { module, tests, is_apart: apart, archive: None, plan, collected })
-            }
-            (FinishedWhy::Exited, _) => {
-                let text = format!("{}\n{}{}", done.exit, done.stdout, done.stderr);
-                Err(PrepareError::Failed { module, text })
-            }
-        }
-    }
-
     /// What Java is given before the plan.
-    fn start(&self) -> Vec<String> {
+    pub(crate) fn start(&self) -> Vec<String> {
         self.words(&[], &self.class_path, &[MAIN])
     }
 
@@ -271,9 +210,10 @@ impl Module {
         words
     }
 
-    /// All of it in a file, for a command that can be pasted.
-    fn arguments_file(&self) -> String {
-        self.run_words().iter().map(|word| java_word(word) + "\n").collect()
+    /// All of it as a file, for a command that can be pasted: where, and what is in it.
+    pub(crate) fn arguments_file(&self) -> (PathBuf, String) {
+        let text = self.run_words().iter().map(|word| java_word(word) + "\n").collect();
+        (self.home.join(ARGUMENTS), text)
     }
 
     /// The same, by that file where Java can read it.
@@ -306,99 +246,6 @@ impl Module {
 
     pub(crate) fn changes_of_env(&self) -> Vec<(OsString, Option<OsString>)> {
         self.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
-    }
-}
-
-/// The message in which the agent says what it has collected.
-#[derive(Deserialize)]
-struct Message {
-    collected: Tests,
-}
-
-#[derive(Deserialize)]
-struct Tests {
-    tests: Vec<Collected>,
-    apart: bool,
-}
-
-/// A module whose tests are known.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    /// The module.
-    pub module: Module,
-    tests: Vec<Collected>,
-    /// Whether classes are found the same if jars stand before folders.
-    is_apart: bool,
-    archive: Option<Archive>,
-    plan: Vec<u8>,
-    collected: Vec<u8>,
-}
-
-impl Prepared {
-    /// The names of all tests, in the order in which the build tool runs them.
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.tests.iter().map(|test| test.id.as_str())
-    }
-
-    /// The class of each test.
-    pub(crate) fn tops(&self) -> Vec<&str> {
-        self.tests.iter().map(|test| test.top.as_str()).collect()
-    }
-
-    /// The class of a test.
-    pub(crate) fn top(&self, id: &str) -> Option<&str> {
-        self.tests.iter().find(|test| test.id == id).map(|test| test.top.as_str())
-    }
-
-    /// The run order of Surefire in which these tests come one after the other.
-    pub(crate) fn run_order_of(&self, ids: &[&str]) -> Option<&'static str> {
-        suite::run_order(&self.tests, ids, &self.module.run_order)
-    }
-
-    /// The same, with an archive of the classes that its tests need if there can be one. To make
-    /// it, the tests are run once; it is kept for later.
-    pub fn with_archive(&self, interrupt: &Interrupt) -> Result<Self, PrepareError> {
-        let mut prepared = self.clone();
-        if self.is_apart {
-            prepared.archive = Archive::of(&self.module, interrupt)?;
-        }
-        if let Some(archive) = &prepared.archive {
-            prepared.plan.clone_from(&archive.plan);
-        }
-        Ok(prepared)
-    }
-
-    /// How the engine is to start the agent.
-    pub fn launch(&self, limits: &Limits) -> Launch {
-        let words = match &self.archive {
-            None => self.module.start(),
-            Some(archive) => self.module.words(&archive.flags, &archive.class_path, &[MAIN]),
-        };
-        let flags = words.into_iter().map(OsString::from);
-        Launch {
-            program: self.module.java.clone(),
-            flags: flags.collect(),
-            agent: AgentFiles {
-                files: vec![
-                    (PLAN.into(), self.plan.clone()),
-                    (COLLECTED.into(), self.collected.clone()),
-                ],
-                entry: PLAN.into(),
-            },
-            runner: Vec::new(),
-            current_dir: self.module.current_dir.clone(),
-            env: self.module.changes_of_env(),
-            transport: Transport::Pipes,
-            start: Start::Cold,
-            isolation: Vec::new(),
-            start_timeout: limits.start_timeout,
-            test_timeout: limits.test_timeout,
-            run_timeout: limits.run_timeout,
-            jobs: limits.jobs,
-            control: Control::CLASSES,
-            perturbing: None,
-            trace_flags: Vec::new(),
-        }
     }
 }
 

@@ -16,21 +16,17 @@ use unflake_engine::process::{CommandLine, run_to_end};
 use unflake_engine::{Choosing, Interrupt, Perturbing};
 
 use crate::agent::key;
-use crate::jars::{FetchError, Jar, complaint, fetch};
+use crate::build_tool::BuildTool;
+use crate::fetch::{FetchError, complaint, fetch};
+use crate::jars::{NONDEX_COMMON, NONDEX_JARS, NONDEX_MAKER, NONDEX_VERSION};
 use crate::jdk::Jdk;
-use crate::kept::make_once;
-use crate::project::{BuildTool, Project};
+use crate::made_once::make_once;
+use crate::project::Project;
 
-pub(crate) const VERSION: &str = "2.2.1";
-/// What makes the classes, and what these call.
-const MAKER: Jar = Jar { group: GROUP, name: "nondex-instrumentation", version: VERSION };
-const COMMON: Jar = Jar { group: GROUP, name: "nondex-common", version: VERSION };
-pub(crate) const JARS: [Jar; 2] = [MAKER, COMMON];
-const GROUP: &str = "edu.illinois";
 const PATCH: &str = "patch.jar";
 /// The script that adds it to a build of Gradle's.
-pub(crate) const CHOICES: &str = "choices.gradle";
-const SCRIPT: &str = include_str!("gradle/choices.gradle");
+const CHOICES: &str = "choices.gradle";
+const SCRIPT: &str = include_str!("nondex/choices.gradle");
 
 /// It takes a second.
 const MAKE_TIME_MAX: Duration = Duration::from_mins(1);
@@ -59,7 +55,7 @@ pub enum NonDexError {
     #[error("the modules run on several Javas")]
     Several,
     /// It does not know this Java.
-    #[error("NonDex {VERSION} cannot be used with Java {version}: {text}")]
+    #[error("NonDex {NONDEX_VERSION} cannot be used with Java {version}: {text}")]
     Refused {
         /// Of Java.
         version: String,
@@ -88,14 +84,15 @@ impl NonDex {
         let folder = folder(&project.jdk, cache);
         let fail = |error| NonDexError::Folder(folder.clone(), error);
         make_once(&folder, fail, |new| {
-            for jar in &JARS {
+            for jar in &NONDEX_JARS {
                 fetch(jar, &project.tool, new, interrupt)?;
             }
             make(project, new, interrupt)
         })?;
         if let BuildTool::Gradle(gradle) = &project.tool {
-            let script = SCRIPT.replace("@patch@", PATCH).replace("@common@", &COMMON.file());
-            let file = gradle.choices_script(&project.jdk);
+            let script =
+                SCRIPT.replace("@patch@", PATCH).replace("@common@", &NONDEX_COMMON.file());
+            let file = gradle_script(&project.jdk, &gradle.cache);
             fs::write(&file, script).map_err(|error| NonDexError::Folder(file, error))?;
         }
         Ok(Self { folder })
@@ -104,7 +101,7 @@ impl NonDex {
     /// What the engine is told about it.
     pub fn perturbing(&self) -> Perturbing {
         let folder = self.folder.display();
-        let common = COMMON.file();
+        let common = NONDEX_COMMON.file();
         let flags = [
             format!("--patch-module=java.base={folder}/{PATCH}:{folder}/{common}"),
             "--add-exports=java.base/edu.illinois.nondex.common=ALL-UNNAMED".to_owned(),
@@ -125,10 +122,15 @@ pub(crate) fn nondex_seed(seed: u64) -> u64 {
     SEED.wrapping_add(seed.wrapping_mul(SEED_STEP)) & SEED_MAX
 }
 
+/// The script by which it takes part in a build of Gradle's, kept beside it.
+pub(crate) fn gradle_script(jdk: &Jdk, cache: &Path) -> PathBuf {
+    folder(jdk, cache).join(CHOICES)
+}
+
 /// Where it is kept for a Java.
-pub(crate) fn folder(jdk: &Jdk, cache: &Path) -> PathBuf {
+fn folder(jdk: &Jdk, cache: &Path) -> PathBuf {
     let home = jdk.home.to_string_lossy();
-    cache.join("nondex").join(key([VERSION, jdk.version.as_str(), &home]))
+    cache.join("nondex").join(key([NONDEX_VERSION, jdk.version.as_str(), &home]))
 }
 
 /// Makes the classes that stand in for Java's own.
@@ -138,7 +140,7 @@ fn make(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), N
         program: program.clone(),
         arguments: vec![
             "-cp".into(),
-            folder.join(MAKER.file()).into(),
+            folder.join(NONDEX_MAKER.file()).into(),
             "edu.illinois.nondex.instr.Main".into(),
             folder.join(PATCH).into(),
         ],

@@ -14,6 +14,10 @@
 //!
 //! What Gradle can be told is in [`GradlePlain`]; here it is chosen which of the two is asked.
 
+mod gradle;
+mod gradle_nondex;
+mod nondex;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -25,12 +29,13 @@ use unflake_engine::process::{Finished, FinishedWhy, run_to_end};
 use unflake_engine::{Interrupt, PlainEnding, PlainRun, private_folder};
 use unflake_model::OutcomeKind;
 
-use crate::gradle::GradlePlain;
+use crate::build_tool::BuildTool;
 use crate::maven::Maven;
-use crate::module::Prepared;
-use crate::project::{BuildTool, Project};
-use crate::report::{self, Case};
+use crate::prepared::Prepared;
+use crate::project::Project;
 use crate::shell;
+use crate::surefire_report::{self, Case};
+use gradle::GradlePlain;
 
 /// The Surefire that runs single tests of several classes.
 const SEVERAL_METHODS: (u32, u32) = (2, 19);
@@ -49,7 +54,7 @@ pub struct Plain<'a> {
 }
 
 /// Who runs the tests of a module.
-pub(crate) enum By<'a> {
+enum By<'a> {
     Maven(&'a Maven),
     Gradle(GradlePlain<'a>),
 }
@@ -157,7 +162,7 @@ impl Plain<'_> {
     }
 
     /// Who runs these tests.
-    pub(crate) fn by(&self) -> By<'_> {
+    fn by(&self) -> By<'_> {
         match &self.project.tool {
             BuildTool::Maven(maven) => By::Maven(maven),
             BuildTool::Gradle(gradle) => {
@@ -179,12 +184,12 @@ impl Plain<'_> {
         Some(words)
     }
 
-    pub(crate) fn has_neighbours(&self) -> bool {
+    fn has_neighbours(&self) -> bool {
         1 < self.project.modules.len() + self.project.left_out.len()
     }
 
     /// Which module, and with what it needs.
-    pub(crate) fn place(&self, maven: &Maven) -> Vec<String> {
+    fn place(&self, maven: &Maven) -> Vec<String> {
         if !self.has_neighbours() {
             return Vec::new();
         }
@@ -225,7 +230,7 @@ impl Plain<'_> {
         for (path, _) in fresh {
             cases.extend(read_report(path)?);
         }
-        let (tests, is_in_order, strangers) = report::assign(ids, &cases);
+        let (tests, is_in_order, strangers) = surefire_report::assign(ids, &cases);
         Ok(PlainRun {
             tests,
             ending: ending(&finished, !cases.is_empty()),
@@ -274,12 +279,12 @@ fn reports_in(folder: &Path) -> io::Result<BTreeMap<PathBuf, SystemTime>> {
 fn read_report(path: &Path) -> Result<Vec<Case>, PlainError> {
     let xml = fs::read_to_string(path).map_err(PlainError::Folder)?;
     let why = |error: &dyn std::error::Error| error.to_string();
-    report::parse(&xml)
+    surefire_report::parse(&xml)
         .map_err(|error| PlainError::Report { path: path.to_owned(), why: why(&error) })
 }
 
 /// Everything that the reports in a folder say.
-pub(crate) fn read_cases(folder: &Path) -> Result<Vec<Case>, PlainError> {
+fn read_cases(folder: &Path) -> Result<Vec<Case>, PlainError> {
     let mut cases = Vec::new();
     for path in reports_in(folder).map_err(PlainError::Folder)?.keys() {
         cases.extend(read_report(path)?);
@@ -287,7 +292,7 @@ pub(crate) fn read_cases(folder: &Path) -> Result<Vec<Case>, PlainError> {
     Ok(cases)
 }
 
-pub(crate) fn ending(finished: &Finished, is_reported: bool) -> PlainEnding {
+fn ending(finished: &Finished, is_reported: bool) -> PlainEnding {
     match finished.why {
         FinishedWhy::TimedOut => PlainEnding::TimedOut,
         FinishedWhy::Interrupted => PlainEnding::Interrupted,
@@ -297,7 +302,7 @@ pub(crate) fn ending(finished: &Finished, is_reported: bool) -> PlainEnding {
 }
 
 /// Tests, as `-Dtest=` names them: methods of one class are put together.
-pub(crate) fn pattern(ids: &[&str]) -> String {
+fn pattern(ids: &[&str]) -> String {
     let mut patterns: Vec<String> = Vec::new();
     let mut latest = None;
     for id in ids {

@@ -10,15 +10,17 @@ use unflake_adapter::{Around, Outcomes, PlainRunner, named, with_causes};
 use unflake_engine::{Interrupt, PlainEnding, PlainRun};
 use unflake_model::{Environment, OutcomeKind, TestId};
 
-use crate::adapter::JavaModule;
 use crate::plain::Plain;
+use crate::prepared::Prepared;
+use crate::project::Project;
 
 /// What Maven is granted anyway: it builds first.
 const GRANTED: Duration = Duration::from_mins(2);
 
 /// The build tool of a module.
 pub(crate) struct BuildRunner<'a> {
-    pub(crate) module: &'a JavaModule,
+    pub(crate) project: &'a Project,
+    pub(crate) prepared: &'a Prepared,
     pub(crate) around: Around<'a>,
     /// Held by whoever builds.
     pub(crate) turn: Mutex<()>,
@@ -26,8 +28,8 @@ pub(crate) struct BuildRunner<'a> {
 
 impl BuildRunner<'_> {
     fn plain(&self, took: Duration) -> Plain<'_> {
-        let JavaModule { shared, prepared, .. } = self.module;
-        Plain { project: &shared.project, prepared, time_max: self.around.time_max(took, GRANTED) }
+        let Self { project, prepared, .. } = *self;
+        Plain { project, prepared, time_max: self.around.time_max(took, GRANTED) }
     }
 
     fn interrupt(&self) -> &Interrupt {
@@ -38,7 +40,7 @@ impl BuildRunner<'_> {
 impl PlainRunner for BuildRunner<'_> {
     fn run_suite(&self, took: Duration) -> Result<Outcomes, String> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let ids: Vec<&str> = self.module.prepared.ids().collect();
+        let ids: Vec<&str> = self.prepared.ids().collect();
         let run = self.plain(took).run_suite(self.interrupt());
         outcomes(&ids, run.map_err(|error| with_causes(&error))?)
     }

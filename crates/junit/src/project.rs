@@ -6,38 +6,26 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use unflake_engine::process::FinishedWhy;
 use unflake_engine::{Interrupt, private_folder};
 
-use crate::agent::{self, AgentError};
+use crate::agent;
+use crate::build_tool::BuildTool;
 use crate::gradle::{self, Gradle};
 use crate::jdk::{Jdk, OLDEST};
 use crate::maven::{self, Maven};
-use crate::module::Module;
-use crate::recording::{Recorded, Recorder};
-use crate::shell;
+use crate::module::{LeftOut, Module};
+use crate::project_error::ProjectError;
+use crate::surefire_recorder::{Recorded, Recorder};
+use crate::surroundings::Surroundings;
 
 /// Asking Maven for its version takes a second, unless its wrapper is to be downloaded first.
 const VERSION_TIME_MAX: Duration = Duration::from_mins(5);
 /// How much of a log is shown.
 const LOG_LINES_MAX: usize = 30;
-
-/// Where to look, and with what.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    /// The folder of the project.
-    pub folder: PathBuf,
-    /// What the build tool is always given, such as `-Pprofile`.
-    pub options: Vec<OsString>,
-    /// Where what is made once is kept: ours alone, outside of the project.
-    pub cache: PathBuf,
-    /// How long the build may take.
-    pub build_time_max: Duration,
-}
 
 /// A project whose tests can be run.
 #[derive(Clone, Debug)]
@@ -52,111 +40,6 @@ pub struct Project {
     pub left_out: Vec<LeftOut>,
     /// What else is to be said about the build, for people.
     pub notes: Vec<String>,
-}
-
-/// Who builds a project.
-#[derive(Clone, Debug)]
-pub enum BuildTool {
-    /// Where there is a `pom.xml`.
-    Maven(Maven),
-    /// Where there is a `build.gradle` or `settings.gradle`, or one of them in Kotlin.
-    Gradle(Gradle),
-}
-
-impl BuildTool {
-    /// As it is typed in the folder of the project.
-    pub fn command(&self) -> String {
-        let words = match self {
-            Self::Maven(maven) => maven.typed(),
-            Self::Gradle(gradle) => gradle.typed(),
-        };
-        shell::line(words.iter().map(String::as_str))
-    }
-}
-
-/// A module that cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its name.
-    pub module: String,
-    /// The reason, for people.
-    pub why: String,
-}
-
-/// Why a project cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum ProjectError {
-    /// Neither a `pom.xml` nor anything else we know.
-    #[error("no `pom.xml` and no `build.gradle` in `{}`", .0.display())]
-    NoBuild(PathBuf),
-    /// Maven could not be started.
-    #[error("cannot run `{}`", .program.display())]
-    NoMaven {
-        /// What was tried.
-        program: OsString,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// Gradle could not be started.
-    #[error("cannot run `{}`", .program.display())]
-    NoGradle {
-        /// What was tried.
-        program: OsString,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// Gradle gave up before it looked at the project.
-    #[error("Gradle cannot build the project: {0}")]
-    NoAnswer(String),
-    /// Maven does not say with which Java it runs.
-    #[error("Maven does not find a Java: {text}")]
-    NoJava {
-        /// What it says instead.
-        text: String,
-    },
-    /// A runtime without a compiler.
-    #[error("`{}` has no `javac`: it is a Java runtime, not a development kit", .0.display())]
-    NoCompiler(PathBuf),
-    /// A Java that cannot speak to us.
-    #[error("Java {0} is too old: {OLDEST} or newer is needed")]
-    OldJava(String),
-    /// The build took too long.
-    #[error("the build was stopped after {0:?}")]
-    TimedOut(Duration),
-    /// We were asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-    /// The build came to its end, and there is no test.
-    #[error("the build has no tests that can be run")]
-    NoTests {
-        /// Modules that could not be built.
-        left_out: Vec<LeftOut>,
-        /// The end of the log.
-        log: String,
-    },
-    /// There is no folder for what is recorded.
-    #[error("cannot prepare the build")]
-    Folder(#[source] io::Error),
-    /// There is no agent.
-    #[error(transparent)]
-    Agent(#[from] AgentError),
-}
-
-impl ProjectError {
-    /// What can be done about it.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NoMaven { .. } => Some("install Maven, or put its wrapper `mvnw` there"),
-            Self::NoJava { .. } | Self::NoCompiler(_) | Self::OldJava(_) => {
-                Some("install a Java development kit and let JAVA_HOME name it")
-            }
-            Self::NoGradle { .. } => Some("install Gradle, or put its wrapper `gradlew` there"),
-            Self::NoTests { .. } => Some("does `mvn test` or `gradle test` find any?"),
-            _ => None,
-        }
-    }
 }
 
 impl Project {

@@ -17,20 +17,19 @@ use unflake_engine::Interrupt;
 use unflake_engine::process::{CommandLine, run_to_end};
 
 use crate::agent::{self, AgentError, key};
-use crate::jars::{FetchError, Jar, complaint, fetch};
-use crate::kept::make_once;
+use crate::fetch::{FetchError, complaint, fetch};
+use crate::jars::ASM;
+use crate::made_once::make_once;
 use crate::project::Project;
-
-/// Knows Java up to 26.
-pub(crate) const ASM: Jar = Jar { group: "org.ow2.asm", name: "asm", version: "9.9" };
 
 /// The jar that Java is given: what it begins with, and what changed classes call.
 const TRACE: &str = "trace.jar";
 /// The folder of what changes classes.
-const WEAVER: &str = "weaver";
+const INSTRUMENTER: &str = "instrumenter";
 const MANIFEST: &str = "manifest";
 /// What changed classes call is found by every class loader if it is among Java's own.
-const MANIFEST_TEXT: &str = "Premain-Class: unflake.agent.Premain\nBoot-Class-Path: trace.jar\n";
+const MANIFEST_TEXT: &str =
+    "Premain-Class: unflake.agent.trace.Premain\nBoot-Class-Path: trace.jar\n";
 
 /// To put three files into one.
 const PACK_TIME_MAX: Duration = Duration::from_mins(1);
@@ -68,7 +67,7 @@ impl Tracing {
     ) -> Result<Self, TracingError> {
         let home = project.jdk.home.to_string_lossy();
         let words = [ASM.version, MANIFEST_TEXT, &project.jdk.version, &home];
-        let sources = agent::BOOT.iter().chain(agent::WEAVER).flat_map(|it| [it.0, it.1]);
+        let sources = agent::BOOT.iter().chain(agent::INSTRUMENTER).flat_map(|it| [it.0, it.1]);
         let folder = cache.join("trace").join(key(words.into_iter().chain(sources)));
         let fail = |error| TracingError::Folder(folder.clone(), error);
         make_once(&folder, fail, |new| make(project, new, interrupt))?;
@@ -78,7 +77,7 @@ impl Tracing {
     /// What Java is given besides.
     pub fn flags(&self) -> Vec<OsString> {
         let folder = self.folder.display();
-        let path = format!("{folder}/{WEAVER}/:{folder}/{}", ASM.file());
+        let path = format!("{folder}/{INSTRUMENTER}/:{folder}/{}", ASM.file());
         vec![format!("-javaagent:{folder}/{TRACE}={path}").into()]
     }
 }
@@ -86,10 +85,10 @@ impl Tracing {
 fn make(project: &Project, folder: &Path, interrupt: &Interrupt) -> Result<(), TracingError> {
     let fail = |error| TracingError::Folder(folder.to_owned(), error);
     fetch(&ASM, &project.tool, folder, interrupt)?;
-    let (boot, weaver) = (folder.join("boot"), folder.join(WEAVER));
+    let (boot, instrumenter) = (folder.join("boot"), folder.join(INSTRUMENTER));
     agent::compile(&project.jdk, agent::BOOT, &[], (folder, &boot), interrupt)?;
     let path = [folder.join(ASM.file()), boot].map(|it| it.display().to_string());
-    agent::compile(&project.jdk, agent::WEAVER, &path, (folder, &weaver), interrupt)?;
+    agent::compile(&project.jdk, agent::INSTRUMENTER, &path, (folder, &instrumenter), interrupt)?;
     fs::write(folder.join(MANIFEST), MANIFEST_TEXT).map_err(fail)?;
     let line = CommandLine {
         program: project.jdk.program("jar"),

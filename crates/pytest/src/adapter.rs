@@ -12,23 +12,17 @@ use unflake_known::junit_xml::Address;
 use unflake_known::junit_xml::{CiReport, NoReport};
 use unflake_model::{Control, Factor, Factors, HashSeeds, Symptom};
 
-use crate::interpreter::{Interpreter, Surroundings};
+use crate::interpreter::{ANOTHER, Interpreter, PYTHON, Surroundings};
 use crate::plain_runner::{GivenRunner, PythonRunner};
 use crate::project::{HASH_SEED, Project, Runner, hash_seed};
-use crate::{doctor, junit, mend, symptom};
+use crate::{doctor, mend, plain, pytest_report, symptom};
 
 /// pytest, and unittest where there is no pytest.
 #[derive(Clone, Copy, Debug)]
 pub struct Pytest;
 
-/// The option that names an interpreter.
-pub(crate) const PYTHON: &str = "python";
-
 /// The folder of what is made once.
 const CACHE: &str = "python";
-
-/// What to do about an interpreter that does not serve.
-pub(crate) const ANOTHER: &str = "name another Python with --python";
 
 /// Runs of all tests with folders listed in another order: what depends on the order of two files
 /// is seen both to pass and to fail in 15 of 16 suites.
@@ -99,7 +93,7 @@ impl adapter::Adapter for Pytest {
     }
 
     fn address(&self, id: &str) -> Address {
-        junit::address(id)
+        pytest_report::address(id)
     }
 
     fn spelling(&self) -> &'static str {
@@ -186,7 +180,7 @@ impl Part for Project {
     }
 
     fn expect_plain_runs(&self, n: u32) {
-        self.shelters.start(n, self);
+        plain::expect(self, n);
     }
 
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a> {
@@ -202,7 +196,7 @@ impl Part for Project {
     }
 
     fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
-        junit::ci_report(xmls, ids)
+        pytest_report::ci_report(xmls, ids)
     }
 
     fn hashed_by(&self, seed: u64) -> Option<Box<dyn Part>> {

@@ -5,8 +5,7 @@ use std::path::Path;
 use unflake_adapter::{Check, Examination, OpenError, Preset, examine_engine};
 use unflake_engine::{Interrupt, Limits};
 
-use crate::adapter::{ANOTHER, PYTHON};
-use crate::interpreter::{Interpreter, InterpreterSource};
+use crate::interpreter::{ANOTHER, Interpreter, InterpreterSource, PYTHON};
 use crate::project::Project;
 
 /// Looks at all of it.

@@ -117,6 +117,12 @@ impl NoInterpreter {
     }
 }
 
+/// The option that names an interpreter.
+pub(crate) const PYTHON: &str = "python";
+
+/// What to do about an interpreter that does not serve.
+pub(crate) const ANOTHER: &str = "name another Python with --python";
+
 /// The oldest Python that our agent runs in.
 const OLDEST: (u32, u32) = (3, 8);
 

@@ -14,8 +14,8 @@ use unflake_adapter::{MendError, Proposal, Proposals, ProposedFile, Wrong};
 use unflake_engine::process::{CommandLine, FinishedWhy, run_to_end};
 use unflake_engine::{Interrupt, private_folder};
 
+use crate::kept_agent;
 use crate::project::Project;
-use crate::settled;
 
 /// How long reading a few files may take.
 const TIME_MAX: Duration = Duration::from_mins(1);
@@ -123,7 +123,8 @@ pub(crate) fn propose(
     interrupt: &Interrupt,
 ) -> Result<Proposals, MendError> {
     let folder = private_folder().map_err(MendError::Ask)?;
-    let entry = settled::entry(project.kept.as_deref(), folder.path()).map_err(MendError::Ask)?;
+    let entry =
+        kept_agent::entry(project.kept.as_deref(), folder.path()).map_err(MendError::Ask)?;
     let (request, answer) = (folder.path().join("request"), folder.path().join("answer"));
     let body = serde_json::to_vec(&WrongRow::new(wrong))
         .map_err(|error| MendError::Broken(error.to_string()))?;

@@ -32,12 +32,13 @@ use unflake_engine::process::{CommandLine, Finished, FinishedWhy};
 use unflake_engine::{Collected, Interrupt, PlainEnding, PlainRun, Said, private_folder};
 use unflake_model::Outcome;
 
-use crate::junit::{self, Reported};
+use crate::kept_agent;
 use crate::node_id;
 use crate::project::{Project, Runner};
+use crate::pytest_report::{self, Reported};
 use crate::shell;
-use crate::shelter::{NOT_COVERED, Task, run_to_end};
-use crate::unittest;
+use crate::shelter::{NOT_COVERED, ShelterError, Task};
+use crate::unittest_output;
 
 /// Above this, tests are named in a file: well below what any system allows.
 const TESTS_BYTES_MAX: usize = 96 << 10;
@@ -270,7 +271,7 @@ impl Plain<'_> {
             return None;
         }
         let test = self.collected.tests.first()?;
-        unittest::top_folder(&test.id, &test.file)
+        unittest_output::top_folder(&test.id, &test.file)
     }
 
     fn run(
@@ -291,7 +292,7 @@ impl Plain<'_> {
         let to_report = self.is_pytest().then_some(report.as_path());
         let task = Task { rootdir, changed, command: &line, is_read, report: to_report };
         let patience = (self.time_max, interrupt);
-        let finished = run_to_end(self.project, task, folder.path(), patience)?;
+        let finished = self.sheltered(task, folder.path(), patience)?;
         if !self.changed.is_empty() && finished.exit.code == Some(NOT_COVERED) {
             return Err(PlainError::NotCovered);
         }
@@ -303,6 +304,25 @@ impl Plain<'_> {
             FinishedWhy::TimedOut | FinishedWhy::Interrupted => None,
         };
         pytest_run(ids, report, &finished)
+    }
+
+    fn sheltered(
+        &self,
+        task: Task<'_>,
+        folder: &Path,
+        patience: (Duration, &Interrupt),
+    ) -> Result<Finished, PlainError> {
+        let project = self.project;
+        let line = || {
+            let entry = kept_agent::entry(project.kept.as_deref(), folder)?;
+            Ok(shelter_line(project, &entry))
+        };
+        project.shelters.run_to_end(line, task, folder, patience).map_err(|error| match error {
+            ShelterError::Folder(source) => PlainError::Folder(source),
+            ShelterError::Start(source) => {
+                PlainError::Start { program: project.interpreter.program.clone(), source }
+            }
+        })
     }
 
     fn pytest_line(
@@ -405,15 +425,31 @@ impl Plain<'_> {
 }
 
 /// The changes to our environment for a plain runner.
-pub(crate) fn env(project: &Project) -> Vec<(OsString, Option<OsString>)> {
+fn env(project: &Project) -> Vec<(OsString, Option<OsString>)> {
     let mut env = vec![("PYTHONDONTWRITEBYTECODE".into(), Some("1".into()))];
     env.extend(project.env.iter().cloned());
     env
 }
 
+/// Has processes ready for that many plain runs, which will soon be asked for.
+pub(crate) fn expect(project: &Project, n: u32) {
+    // Elsewhere the agent lives no longer than one run.
+    let Some(entry) = kept_agent::kept_entry(project.kept.as_deref()) else { return };
+    project.shelters.start(n, shelter_line(project, &entry), ahead(project));
+}
+
+/// How a process is started that will see its own view of the work tree.
+fn shelter_line(project: &Project, entry: &Path) -> CommandLine {
+    // What is installed there is for the command, not for us.
+    let arguments = vec!["-I".into(), "-S".into(), entry.into(), "shelter".into()];
+    let current_dir = project.current_dir.clone();
+    let program = project.interpreter.program.clone();
+    CommandLine { program, arguments, current_dir, env: env(project) }
+}
+
 /// How a plain pytest is started before anything is known of its arguments, which it then takes
 /// from a file; nothing if it cannot be, or if there is no idle processor to do so.
-pub(crate) fn ahead(project: &Project) -> Vec<OsString> {
+fn ahead(project: &Project) -> Vec<OsString> {
     let Project { interpreter, runner, options, before, first, .. } = project;
     let has_room = thread::available_parallelism().is_ok_and(|n| 1 < n.get());
     let is_plain = before.is_none() && first.is_none() && !options.iter().any(names_plugin);
@@ -468,8 +504,9 @@ fn pytest_run(
         (FinishedWhy::Exited, None, _) => PlainEnding::Died(finished.exit),
     };
     let xml = report.unwrap_or_else(|| "<none/>".to_owned());
-    let cases = junit::parse(&xml).map_err(|error| PlainError::Report(error.to_string()))?;
-    let (reported, is_in_order, strangers) = junit::assign(ids, cases);
+    let cases =
+        pytest_report::parse(&xml).map_err(|error| PlainError::Report(error.to_string()))?;
+    let (reported, is_in_order, strangers) = pytest_report::assign(ids, cases);
     let tests = reported.into_iter().map(said).collect();
     Ok(PlainRun { tests, ending, is_in_order, strangers, ..outline(finished) })
 }
@@ -482,7 +519,7 @@ fn said(reported: Option<Reported>) -> Said {
 }
 
 fn unittest_run(ids: &[&str], finished: &Finished) -> PlainRun {
-    let said = unittest::read(ids, &finished.stderr);
+    let said = unittest_output::read(ids, &finished.stderr);
     let ending = match (finished.why, &said) {
         (FinishedWhy::TimedOut, _) => PlainEnding::TimedOut,
         (FinishedWhy::Interrupted, _) => PlainEnding::Interrupted,

@@ -8,7 +8,7 @@ use unflake_model::random::Random;
 use unflake_model::{Control, Factor, Factors};
 
 use crate::interpreter::{Interpreter, NoInterpreter, Surroundings};
-use crate::settled::agent;
+use crate::kept_agent::agent;
 use crate::shelter::Shelters;
 
 /// Who runs the tests.

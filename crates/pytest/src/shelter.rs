@@ -18,10 +18,6 @@ use unflake_adapter::ChangedFile;
 use unflake_engine::process::{CommandLine, Finished, Waiting};
 use unflake_engine::{Interrupt, PrivateFolder, private_folder};
 
-use crate::plain::{self, PlainError};
-use crate::project::Project;
-use crate::settled;
-
 /// Ends with this status where files cannot be shown otherwise than they are.
 pub(crate) const NOT_COVERED: i32 = 125;
 
@@ -54,6 +50,15 @@ pub(crate) struct Task<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Shelters(Arc<Mutex<Vec<Spare>>>);
 
+/// Why a command was not run.
+#[derive(Debug)]
+pub(crate) enum ShelterError {
+    /// There is no file or folder to tell it what to run.
+    Folder(io::Error),
+    /// No process could be started.
+    Start(io::Error),
+}
+
 /// One of them.
 #[derive(Debug)]
 struct Spare {
@@ -67,12 +72,10 @@ impl Shelters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts as many, one after the other, and does not wait for it. One that does not start is
+    /// Starts as many by this line, one after the other, and does not wait for it; `ahead` is how
+    /// the command begins that they will run, if that is known. One that does not start is
     /// started, with its error, when it is needed.
-    pub fn start(&self, n: u32, project: &Project) {
-        // Elsewhere the agent lives no longer than one run.
-        let Some(entry) = settled::kept_entry(project.kept.as_deref()) else { return };
-        let (line, ahead) = (line(project, &entry), plain::ahead(project));
+    pub(crate) fn start(&self, n: u32, line: CommandLine, ahead: Vec<OsString>) {
         let n_held = if ahead.is_empty() { 0 } else { HELD_MAX };
         let shelters = Arc::downgrade(&self.0);
         thread::spawn(move || {
@@ -90,6 +93,27 @@ impl Shelters {
             }
         });
     }
+
+    /// Runs a command in a process that sees its own view of the work tree, which is started by
+    /// `line` if none is ready; `folder` is private.
+    pub(crate) fn run_to_end(
+        &self,
+        line: impl FnOnce() -> io::Result<CommandLine>,
+        task: Task<'_>,
+        folder: &Path,
+        (time_max, interrupt): (Duration, &Interrupt),
+    ) -> Result<Finished, ShelterError> {
+        let told = tell(task, folder).map_err(ShelterError::Folder)?;
+        let begin = || {
+            let line = line().map_err(ShelterError::Folder)?;
+            Spare::start(line, &[]).map_err(ShelterError::Start)
+        };
+        let spare = self.spares().pop();
+        let Spare { process, _folder } = spare.map_or_else(begin, Ok)?;
+        process
+            .run_to_end(told.as_os_str().as_encoded_bytes(), time_max, interrupt)
+            .map_err(ShelterError::Start)
+    }
 }
 
 impl Spare {
@@ -104,34 +128,6 @@ impl Spare {
         }
         Ok(Self { process: Waiting::start(&line)?, _folder: folder })
     }
-}
-
-/// Runs a command in a process that sees its own view of the work tree; `folder` is private.
-pub(crate) fn run_to_end(
-    project: &Project,
-    task: Task<'_>,
-    folder: &Path,
-    patience: (Duration, &Interrupt),
-) -> Result<Finished, PlainError> {
-    let told = tell(task, folder).map_err(PlainError::Folder)?;
-    let fail = |source| PlainError::Start { program: project.interpreter.program.clone(), source };
-    let begin = || {
-        let entry = settled::entry(project.kept.as_deref(), folder).map_err(PlainError::Folder)?;
-        Spare::start(line(project, &entry), &[]).map_err(fail)
-    };
-    let spare = project.shelters.spares().pop();
-    let Spare { process, _folder } = spare.map_or_else(begin, Ok)?;
-    let (time_max, interrupt) = patience;
-    process.run_to_end(told.as_os_str().as_encoded_bytes(), time_max, interrupt).map_err(fail)
-}
-
-/// How one is started.
-fn line(project: &Project, entry: &Path) -> CommandLine {
-    // What is installed there is for the command, not for us.
-    let arguments = vec!["-I".into(), "-S".into(), entry.into(), "shelter".into()];
-    let current_dir = project.current_dir.clone();
-    let program = project.interpreter.program.clone();
-    CommandLine { program, arguments, current_dir, env: plain::env(project) }
 }
 
 /// Makes a folder for it in a private one.

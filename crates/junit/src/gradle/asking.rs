@@ -19,8 +19,9 @@ use unflake_engine::{Interrupt, private_folder};
 
 use super::Gradle;
 use crate::jars;
-use crate::module::name_in;
-use crate::project::{LeftOut, ProjectError, Surroundings};
+use crate::module::{LeftOut, name_in};
+use crate::project_error::ProjectError;
+use crate::surroundings::Surroundings;
 
 const SCRIPT: &str = include_str!("ask.gradle");
 const BUILD: &str = "build.json";

@@ -6,37 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asking::{Asked, Build};
-use crate::flags::quick;
+use crate::java_flags::quick;
 use crate::jdk::Jdk;
-use crate::module::{Module, Plan, name_in};
-use crate::project::LeftOut;
-use crate::recording::NOT_THE_BUILDS;
+use crate::module::{LeftOut, Module, Plan, Task, name_in};
+use crate::surefire_recorder::NOT_THE_BUILDS;
 
 /// What Gradle sets in the process of the tests: the number of that process.
 const WORKER: (&str, &str) = ("org.gradle.test.worker", "1");
 /// No order that Surefire knows: classes come as they are found, and nothing can be said about it.
 const FIXED: &str = "gradle";
-
-/// A task, as far as it can be told to run tests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Task {
-    /// As it is typed, `:core:test`.
-    pub(crate) path: String,
-    /// Whether Gradle runs these tests itself.
-    pub(crate) is_run: bool,
-    /// Whether all of them are run in one process.
-    pub(crate) is_one_process: bool,
-}
-
-impl Task {
-    /// The task that makes Gradle forget what came of this one: it would run nothing if all is
-    /// known, and classes that failed before the others.
-    pub(crate) fn cleaner(&self) -> String {
-        let (owner, name) = self.path.rsplit_once(':').unwrap_or(("", &self.path));
-        let (first, rest) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
-        format!("{owner}:clean{}{rest}", first.to_uppercase())
-    }
-}
 
 /// The Java of a task, and its module; `Err` if it is nothing we can run.
 pub(crate) fn module(
@@ -195,14 +173,6 @@ fn matches(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_came_of_a_task_is_forgotten_by_a_task_of_its_name() {
-        let cleaner =
-            |path: &str| Task { path: path.into(), is_run: true, is_one_process: true }.cleaner();
-        assert_eq!(cleaner(":a:b:integTest"), ":a:b:cleanIntegTest");
-        assert_eq!(cleaner(":test"), ":cleanTest");
-    }
 
     #[test]
     fn nested_classes_follow_their_outer_one() {

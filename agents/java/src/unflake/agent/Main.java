@@ -12,6 +12,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import unflake.agent.backend.Backends;
+import unflake.agent.backend.Preload;
+import unflake.agent.jvm.ClassPath;
+import unflake.agent.perturb.Choices;
+import unflake.agent.run.Capture;
+import unflake.agent.run.Reporter;
+import unflake.agent.run.ResultPrinter;
+import unflake.agent.run.Slot;
+import unflake.agent.run.Test;
+import unflake.agent.trace.Tracer;
+import unflake.agent.watch.Heap;
+import unflake.agent.watch.UsedClasses;
+import unflake.agent.watch.Watch;
+import unflake.agent.watch.Watcher;
+import unflake.agent.wire.Connection;
+import unflake.agent.wire.Json;
+import unflake.agent.wire.Plan;
 
 /**
  * Our code inside the Java process that runs the tests.
@@ -20,7 +37,7 @@ import java.util.concurrent.TimeUnit;
  * java ... unflake.agent.Main PLAN fd:N,N,N TOKEN    one run, as the engine asks for it
  * java ... unflake.agent.Main PLAN --collect FILE    writes down which tests there are
  * java ... unflake.agent.Main PLAN --run TEST ...    runs tests in this order, for a person
- * java ... unflake.agent.Main PLAN --scout FILE N .. writes down which classes these tests use
+ * java ... unflake.agent.Main PLAN --used FILE N ..  writes down which classes these tests use
  * java ... unflake.agent.Main PLAN --rehearse N      runs all tests, for N seconds at most
  * </pre>
  *
@@ -84,8 +101,8 @@ public final class Main {
         if (arguments[1].equals("--run")) {
             return main.runFor(arguments);
         }
-        if (arguments[1].equals("--scout")) {
-            main.scout(arguments);
+        if (arguments[1].equals("--used")) {
+            main.noteUsedClasses(arguments);
             return 0;
         }
         if (arguments[1].equals("--rehearse")) {
@@ -162,11 +179,11 @@ public final class Main {
         }
         Heap heap;
         try {
-            heap = new Heap(plan);
+            heap = new Heap(plan.folders);
         } catch (UnsupportedOperationException closed) {
             return Watch.BLIND;
         }
-        Scout.wake(planFile, integers(run.get("order")));
+        UsedClasses.initialize(planFile, integers(run.get("order")));
         Set<String> told = kinds == null ? null : new HashSet<>(texts(kinds));
         return new Watcher(heap, told, wish == null ? null : new Watcher.Wish(
                 integer(wish.get("before")).intValue(),
@@ -251,13 +268,15 @@ public final class Main {
     }
 
     /** For a run that is watched. */
-    private void scout(String[] arguments) throws IOException {
+    private void noteUsedClasses(String[] arguments) throws IOException {
         List<Integer> order = new ArrayList<>();
         for (int i = 3; i < arguments.length; i++) {
             order.add(Integer.valueOf(arguments[i]));
         }
+        leaveAfter(UsedClasses.SECONDS_MAX);
         Capture.install();
-        Reporter reporter = Reporter.mute(Scout.go(plan, arguments[2]));
+        Reporter reporter =
+                Reporter.mute(UsedClasses.notedIn(arguments[2], plan.folders));
         Backends.of(plan).run(slots(tests(plan.collected()), order, false), reporter);
     }
 
@@ -279,7 +298,7 @@ public final class Main {
     }
 
     /** What has not ended by then need not. */
-    static void leaveAfter(long seconds) {
+    private static void leaveAfter(long seconds) {
         Thread limit = new Thread(() -> {
             try {
                 TimeUnit.SECONDS.sleep(seconds);
@@ -307,11 +326,11 @@ public final class Main {
             }
             slots.add(new Slot(found, slots.size(), 0));
         }
-        Narrator narrator = new Narrator(slots, System.out);
+        ResultPrinter printer = new ResultPrinter(slots, System.out);
         Reporter reporter =
-                new Reporter(narrator, Capture.install(), new HashSet<>(), Watch.NONE, null);
+                new Reporter(printer, Capture.install(), new HashSet<>(), Watch.NONE, null);
         Backends.of(plan).run(slots, reporter);
-        return narrator.hasFailures() ? 1 : 0;
+        return printer.hasFailures() ? 1 : 0;
     }
 
     private static List<Integer> integers(Object value) {
