@@ -9,9 +9,10 @@
 
 use unflake_model::TestIndex;
 
+use crate::next::{Next, next, next_step};
 use crate::ranking::{Family, ranked};
 use crate::visible::{last_lines, visible};
-use crate::words::{self, Next, more};
+use crate::words::{self, more};
 use unflake_known::{Exhibit, View};
 
 /// GitHub refuses comments of more than 65,536 characters; this leaves room for a caller's words.
@@ -158,7 +159,7 @@ fn detail(view: &View<'_>, exhibit: &Exhibit) -> String {
     if !evidence.is_empty() {
         parts.push(format!("- {evidence}\n"));
     }
-    parts.push(match words::next(view, exhibit) {
+    parts.push(match next(view, exhibit) {
         Next::Command(command) => format!("- next: {}\n", code(&command)),
         Next::Advice(advice) => format!("- next: {advice}\n"),
     });
@@ -215,7 +216,7 @@ fn summary(view: &View<'_>, families: &[Family<'_>]) -> String {
         Some(words::effort(view)),
         Some(words::reach(view)),
         words::ending(view),
-        Some(words::next_step(view, families)),
+        Some(next_step(view, families)),
     ];
     let sentences: Vec<String> =
         sentences.into_iter().flatten().map(|sentence| sentence + ".").collect();

@@ -3,9 +3,10 @@
 use unflake_model::{CleanersOf, Group, TestIndex};
 
 use crate::Detail;
+use crate::next::{Next, next as next_of};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
-use crate::words::{self, Next, is_script, more, noun};
+use crate::words::{self, is_script, more, noun};
 use unflake_known::{Choice, Exhibit, State, View};
 
 /// What stands before the polluters that cleaners clean up after.
@@ -168,7 +169,7 @@ pub(crate) fn next(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
     if page.detail() == Detail::Brief {
         return;
     }
-    match words::next(view, exhibit) {
+    match next_of(view, exhibit) {
         Next::Command(command) => page.commands("next", &[command]),
         Next::Advice(advice) => page.row("next", advice),
     }

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use unflake_model::{Dependencies, OutcomeChange, TestIndex, Verdict};
 
+use crate::next::next_step;
 use crate::page::{Ink, Page};
 use crate::ranking::{Family, ranked};
 use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
@@ -245,6 +246,6 @@ fn summary(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
         page.prose(&format!("{ending}."));
     }
     if page.detail() != Detail::Brief {
-        page.prose(&format!("{}.", words::next_step(view, families)));
+        page.prose(&format!("{}.", next_step(view, families)));
     }
 }

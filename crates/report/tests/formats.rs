@@ -14,7 +14,7 @@ use unflake_known::{
     Cold, Confirmation, Ended, Exhibit, Failure, KnownFactor, Origin, View, saved,
 };
 use unflake_model::{Factor, RootCause, Tally, TestId, Verdict};
-use unflake_report::document::Command;
+use unflake_report::Command;
 use unflake_report::{Colour, Detail, Layout, json, junit, markdown, table, terminal, why};
 use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
 

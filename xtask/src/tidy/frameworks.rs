@@ -35,7 +35,7 @@ const STILL: [&str; 6] = [
     "crates/engine/src/error.rs",
     "crates/report/src/terminal.rs",
     "crates/report/src/why.rs",
-    "crates/report/src/words.rs",
+    "crates/report/src/next.rs",
     "crates/wire/src/message.rs",
 ];
 

@@ -8,7 +8,7 @@ use unflake_campaign::question::Question;
 use unflake_known::Ended;
 use unflake_known::shaking::Shaking;
 use unflake_model::{Factor, Factors};
-use unflake_report::document::Command;
+use unflake_report::Command;
 use unflake_report::shake::{json, text};
 use unflake_stats::rate::Rate;
 

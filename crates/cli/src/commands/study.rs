@@ -14,7 +14,7 @@ use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
 use unflake_known::{Study, View};
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_report::document::Command;
+use unflake_report::Command;
 use unflake_report::{Layout, idflakies, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
