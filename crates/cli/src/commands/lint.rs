@@ -12,13 +12,13 @@ use unflake_known::inspection::Inspection;
 use unflake_report::dirt::{Shown, json, markdown, text};
 
 use crate::exit::{self, Failure};
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Parts, Tracing, look_into};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::command_line;
-use crate::study_args::IsolationArg;
 
 const ALLOW_HELP: &str = "\
 What is meant to stay (--allow, or `[lint] allow` in unflake.toml):

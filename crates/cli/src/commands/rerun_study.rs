@@ -13,13 +13,14 @@ use unflake_report::rerun_study::{json, markdown, text};
 
 use crate::commands::study::{budget, confidence};
 use crate::exit::{self, Failure};
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Parts, Tracing, look_into, share_of};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::KeepArgs;
-use crate::study_args::{IsolationArg, time_limit};
+use crate::typed_values::time_limit;
 
 const EXAMPLES: &str = "\
 Examples:

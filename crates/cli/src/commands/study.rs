@@ -27,8 +27,9 @@ use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::command_line;
 use crate::study_args::{
-    DepthArg, DetectArgs, LookArgs, StrategyArg, StudyArgs, StudyFormat, WhyArgs, flake_rate,
+    DepthArg, DetectArgs, LookArgs, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
 };
+use crate::typed_values::flake_rate;
 
 /// The flake rate that is looked for where nothing else is said.
 const FLAKE_RATE: f64 = 0.05;

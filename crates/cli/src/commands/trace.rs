@@ -13,13 +13,13 @@ use unflake_report::exposed;
 
 use crate::exit::{self, Failure};
 use crate::functions_file::functions;
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Tracing, look_into};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{here, limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::{StoreArgs, command_line};
-use crate::study_args::IsolationArg;
 
 const TRACE_HELP: &str = "\
 Examples:
