@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unflake_adapter::with_causes;
+use unflake_adapter::{Part, with_causes};
 use unflake_campaign::error::CampaignError;
 use unflake_engine::{Interrupt, Level, Limits, Start, strays};
 use unflake_model::TestId;
@@ -68,10 +68,10 @@ fn abort() -> ! {
 }
 
 /// Why the tests could not be run, with the advice for it; or that somebody stopped it.
-pub(crate) fn not_run(error: &CampaignError) -> Failure {
+pub(crate) fn not_run(error: &CampaignError, part: &dyn Part) -> Failure {
     let hint = match error {
         CampaignError::Interrupted => return Failure::Stopped(error.to_string()),
-        CampaignError::Start(start) => start.hint(),
+        CampaignError::Start(start) => start.hint(part.abilities().program_option),
         CampaignError::UnknownTest { similar, .. } if !similar.is_empty() => {
             let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
             Some(format!("did you mean {}?", names.join(" or ")))

@@ -1,6 +1,8 @@
 //! What to do next: about one finding, about the cause that was found for it, about a report.
 
-use unflake_known::{Ended, Exhibit, View, quote};
+use std::borrow::Cow;
+
+use unflake_known::{Ended, Exhibit, Offer, Offered, View, quote};
 use unflake_model::{RootCause, Verdict};
 
 use crate::ranking::Family;
@@ -13,65 +15,74 @@ pub(crate) enum Next {
     /// Type this.
     Command(String),
     /// No command of ours helps: why, or what a person can do.
-    Advice(&'static str),
+    Advice(Cow<'static, str>),
 }
 
 /// What to do about a finding: `fix` where the tests can be changed by us, `shake` where chance
 /// must be narrowed down, or what else there is to do.
-pub(crate) fn next(view: &View<'_>, exhibit: &Exhibit) -> Next {
+pub(crate) fn next(view: &View<'_>, exhibit: &Exhibit, offer: &Offer) -> Next {
     let test = quote(&visible(view.suite.id(exhibit.finding.test).as_str()));
     let command = |text: &str| Next::Command(format!("unflake {text} {test}"));
-    let is_pytest = view.origin.runner == "pytest";
-    let is_python = is_pytest || view.origin.runner == "unittest";
+    let advice = |text: &'static str| Next::Advice(text.into());
     let verdict = exhibit.finding.verdict;
     // Shaken already: what was found there says what to do.
     let is_shaken = verdict.is_non_deterministic() || verdict == Verdict::Env;
     let cause = exhibit.factors.iter().find_map(|known| known.cause).filter(|_| is_shaken);
     if let Some(cause) = cause {
-        return Next::Advice(advice(cause));
+        return advice(advice_for(cause));
     }
     match verdict {
-        Verdict::OdVictim | Verdict::OdBrittle if is_pytest => command("fix"),
-        Verdict::OdVictim => Next::Advice(
-            "let the polluter put back what it changes, or let this test set it up; `unflake fix` \
-             does that for pytest only",
-        ),
-        Verdict::OdBrittle => Next::Advice(
-            "let this test set up what the state-setter does; `unflake fix` does that for pytest \
-             only",
-        ),
-        Verdict::OdUnknownRole => Next::Command(format!("unflake why {test} --depth exhaustive")),
-        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Env | Verdict::Ud
-            if is_python =>
-        {
-            command("shake")
-        }
-        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Env | Verdict::Ud => {
-            Next::Advice(
-                "look for time, threads, random numbers and the network; `unflake trace` lists what \
-             it calls (`unflake shake` is for Python only)",
+        Verdict::OdVictim => offered(&offer.fix, command("fix"), |only| {
+            format!(
+                "let the polluter put back what it changes, or let this test set it up; `unflake \
+                 fix` does that for {only} only"
             )
+        }),
+        Verdict::OdBrittle => offered(&offer.fix, command("fix"), |only| {
+            format!(
+                "let this test set up what the state-setter does; `unflake fix` does that for \
+                 {only} only"
+            )
+        }),
+        Verdict::OdUnknownRole => Next::Command(format!("unflake why {test} --depth exhaustive")),
+        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Env | Verdict::Ud => {
+            offered(&offer.shake, command("shake"), |only| {
+                format!(
+                    "look for time, threads, random numbers and the network; `unflake trace` lists \
+                     what it calls (`unflake shake` is for {only} only)"
+                )
+            })
         }
-        Verdict::Id => Next::Advice(
+        Verdict::Id => advice(
             "sort, or compare without order; `unflake fix` and `unflake shake` have nothing to add",
         ),
-        Verdict::Nio => Next::Advice(
+        Verdict::Nio => advice(
             "let it put back what it leaves behind; `unflake fix` cannot, as no other test is \
              involved",
         ),
-        Verdict::AlwaysFailing => Next::Advice(
-            "repair it: it is broken rather than flaky, so neither `fix` nor `shake` helps",
-        ),
-        Verdict::InsufficientEvidence => {
-            Next::Advice("start it again with more time or runs (--time, --runs)")
+        Verdict::AlwaysFailing => {
+            advice("repair it: it is broken rather than flaky, so neither `fix` nor `shake` helps")
         }
-        Verdict::NotFlaky if is_python => command("shake"),
-        Verdict::NotFlaky => Next::Advice("nothing, as far as was seen"),
+        Verdict::InsufficientEvidence => {
+            advice("start it again with more time or runs (--time, --runs)")
+        }
+        Verdict::NotFlaky => match offer.shake {
+            Offered::Yes => command("shake"),
+            Offered::OnlyFor(_) => advice("nothing, as far as was seen"),
+        },
+    }
+}
+
+/// A command where it works, else advice that says with what it does.
+fn offered(offered: &Offered, command: Next, advice: impl Fn(&str) -> String) -> Next {
+    match offered {
+        Offered::Yes => command,
+        Offered::OnlyFor(names) => Next::Advice(advice(&names.join(" and ")).into()),
     }
 }
 
 /// What the cause means for whoever has to repair it.
-pub(crate) fn advice(cause: RootCause) -> &'static str {
+pub(crate) fn advice_for(cause: RootCause) -> &'static str {
     match cause {
         RootCause::AsyncWait => {
             "It waits for a span of time, and not for what it needs. Wait for the event itself, or \

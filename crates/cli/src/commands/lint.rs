@@ -103,7 +103,7 @@ pub(crate) fn run(args: &LintArgs, screen: Screen) -> Result<u8, Failure> {
     let manner = Manner { is_long: false, tracing: Tracing::No, interrupt: &interrupt };
     let found = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
-        lint(&request, part, &limits, &interrupt, &mut line).map_err(|error| not_run(&error))
+        lint(&request, part, &limits, &interrupt, &mut line).map_err(|error| not_run(&error, part))
     })?;
     show(&found, args, screen)?;
     Ok(found.code(code))

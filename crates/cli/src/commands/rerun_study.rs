@@ -155,7 +155,7 @@ fn studies(
     look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() }, screen);
         let study = study_reruns(&request, part, &limits, interrupt, &mut line);
-        study.map_err(|error| not_run(&error))
+        study.map_err(|error| not_run(&error, part))
     })
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &TraceArgs, screen: Screen) -> Result<u8, Failure> {
     let found = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
         let traced = trace(part, &set, &limits, &interrupt, &mut line);
-        traced.map_err(|error| not_run(&error))
+        traced.map_err(|error| not_run(&error, part))
     })?;
     if let Some(file) = &args.write {
         write(&found.found, args, file)?;

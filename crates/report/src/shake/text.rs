@@ -3,7 +3,7 @@
 use unflake_model::{Confidence, Decides, Factor, RootCause, Tally};
 use unflake_stats::rate::upper_bound;
 
-use crate::next::advice;
+use crate::next::advice_for;
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{is_script, limits, of, percent, plural, span};
@@ -79,7 +79,7 @@ fn show(page: &mut Page, shook: &Shook, shaking: &Shaking) {
     }
     reproduce(page, shook);
     if page.detail() != Detail::Brief {
-        page.row("next", shook.cause.map_or("look at what the failure says", advice));
+        page.row("next", shook.cause.map_or("look at what the failure says", advice_for));
     }
 }
 
