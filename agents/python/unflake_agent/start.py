@@ -43,7 +43,7 @@ def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
     if os.getppid() != parent:
         return 0
     connect = connector(socket, token)
-    keys = {"role": "server", "pid": os.getpid(), "python": platform.python_version()}
+    keys = {"role": "server", "pid": os.getpid(), "runtime": platform.python_version()}
     try:
         connection = connect(keys)
     except OSError as error:

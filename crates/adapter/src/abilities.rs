@@ -18,6 +18,8 @@ pub struct Abilities {
     pub mends: bool,
     /// Whether each run can have a hash seed of its own.
     pub hash_seeds: HashSeeds,
+    /// The variable of the environment by which the language takes a hash seed.
+    pub hash_seed_variable: Option<&'static str>,
     /// Choices that the language leaves open and that can be perturbed in any campaign.
     pub choices: Factors,
     /// How many runs of all tests are made with those perturbed; as many as orders if not said.
@@ -28,6 +30,8 @@ pub struct Abilities {
     pub factors: Factors,
     /// The levels of isolation that its runs can have.
     pub isolation: &'static [Level],
+    /// The option, as it is typed, that names another program to run the tests with.
+    pub program_option: Option<&'static str>,
 }
 
 impl Abilities {
@@ -38,10 +42,12 @@ impl Abilities {
         watches: false,
         mends: false,
         hash_seeds: HashSeeds::Fixed,
+        hash_seed_variable: None,
         choices: Factors::NONE,
         n_choices: None,
         circumstances: Factors::NONE,
         factors: Factors::NONE,
         isolation: &[],
+        program_option: None,
     };
 }

@@ -10,7 +10,7 @@ use unflake_engine::{Engine, Event, Interrupt, Isolation, Launch, StartError};
 use unflake_known::{Check, NotCollected, Warning, plural};
 use unflake_model::{Experiment, Order, RunId, TestIndex};
 
-use crate::OpenError;
+use crate::{Abilities, OpenError};
 
 /// What was looked at, and whether tests can be run.
 #[derive(Clone, Debug, Default)]
@@ -65,21 +65,23 @@ pub struct Preset {
 /// Starts an agent and looks at what it knows; without tests that can be run, `None`.
 pub fn examine_engine(
     launch: Launch,
+    abilities: &Abilities,
     interrupt: &Interrupt,
     checks: &mut Vec<Check>,
 ) -> Option<Found> {
     match Engine::start(launch, interrupt) {
         Ok(engine) => Some(look_around(engine, checks)),
         Err(error) => {
-            checks.push(not_started(&error));
+            checks.push(not_started(&error, abilities));
             None
         }
     }
 }
 
-fn not_started(error: &StartError) -> Check {
+fn not_started(error: &StartError, abilities: &Abilities) -> Check {
     let said = error.complaint().map(|said| format!("\n{}", said.trim_end())).unwrap_or_default();
-    let hint = error.hint().unwrap_or_else(|| "run your runner by itself to see more".to_owned());
+    let hint = error.hint(abilities.program_option);
+    let hint = hint.unwrap_or_else(|| "run your runner by itself to see more".to_owned());
     Check::missing("tests", format!("{}{said}", with_causes(error)), hint)
 }
 

@@ -38,6 +38,13 @@ pub trait Adapter: Sync {
     /// Files in the top folder of a project that speak for it.
     fn marks(&self) -> &'static [&'static str];
 
+    /// Files by which people know the top folder of a project. Not all marks are: a module may have
+    /// such a file, too.
+    fn top_marks(&self) -> &'static [&'static str];
+
+    /// What its runners have in common, for people: the language of their tests.
+    fn family(&self) -> &'static str;
+
     /// Options that only its projects have.
     fn options(&self) -> &'static [OwnOption] {
         &[]

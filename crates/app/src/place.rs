@@ -10,19 +10,13 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use unflake_adapter::Adapter;
 use unflake_store::digest;
 
-/// Files and folders that stand at the top of a project.
-const MARKS: [&str; 8] = [
-    "unflake.toml",
-    "pytest.ini",
-    "pyproject.toml",
-    "tox.ini",
-    "setup.cfg",
-    "setup.py",
-    "mvnw",
-    ".git",
-];
+use crate::registry::ADAPTERS;
+
+/// Files and folders that stand at the top of a project, whoever runs its tests.
+const MARKS: [&str; 2] = ["unflake.toml", ".git"];
 
 /// Characters of a folder's name that are kept.
 const SLUG_CHARS_MAX: usize = 32;
@@ -39,7 +33,9 @@ pub struct StateFolders {
 /// The folder of the project that a folder belongs to; that folder itself if nothing marks one.
 pub fn project_root(folder: &Path) -> io::Result<PathBuf> {
     let folder = folder.canonicalize()?;
-    let is_marked = |candidate: &&Path| MARKS.iter().any(|mark| candidate.join(mark).exists());
+    let of_runners = ADAPTERS.into_iter().flat_map(Adapter::top_marks);
+    let marks: Vec<&str> = MARKS.iter().chain(of_runners).copied().collect();
+    let is_marked = |candidate: &&Path| marks.iter().any(|mark| candidate.join(mark).exists());
     Ok(folder.ancestors().find(is_marked).unwrap_or(&folder).to_owned())
 }
 
@@ -75,6 +71,10 @@ mod tests {
         assert_eq!(project_root(&top.join("a/b/c")).unwrap(), top.join("a"));
         assert_eq!(project_root(&top).unwrap(), top);
         assert!(project_root(&top.join("nowhere")).is_err());
+        // A module of a build is not the project.
+        fs::write(top.join("a/b/c/pom.xml"), "").unwrap();
+        fs::write(top.join("a/b/mvnw"), "").unwrap();
+        assert_eq!(project_root(&top.join("a/b/c")).unwrap(), top.join("a/b"));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use unflake_adapter::{Adapter, OwnOptions};
-use unflake_known::Origin;
 use unflake_known::junit_xml::Address;
+use unflake_known::{Offer, Offered, Origin};
 use unflake_model::TestId;
 
 /// All adapters. Of several that recognise a folder, the first is taken; where none does, the very
@@ -52,9 +52,43 @@ pub fn address(origin: &Origin, id: &TestId) -> Address {
     adapter_of(&origin.runner).unwrap_or(ADAPTERS[0]).address(id.as_str())
 }
 
+/// What our commands can do for the tests of the runner of this name.
+pub fn offer(runner: &str) -> Offer {
+    let all = || ADAPTERS.into_iter();
+    let adapter = adapter_of(runner);
+    let shakes = |it: &&dyn Adapter| !it.abilities().factors.is_empty();
+    let mended = all().flat_map(|it| it.runners().iter().filter(move |of| it.mends(of.name)));
+    Offer {
+        fix: match adapter {
+            Some(it) if it.mends(runner) => Offered::Yes,
+            _ => Offered::OnlyFor(mended.map(|runner| runner.name).collect()),
+        },
+        shake: match adapter {
+            Some(it) if shakes(&it) => Offered::Yes,
+            _ => Offered::OnlyFor(all().filter(shakes).map(Adapter::family).collect()),
+        },
+        hash_seed_variable: adapter.and_then(|it| it.abilities().hash_seed_variable),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_offered_follows_from_what_adapters_can_do() {
+        let only_for = |names: &[&'static str]| Offered::OnlyFor(names.to_vec());
+        let of_pytest = offer("pytest");
+        assert_eq!((of_pytest.fix, of_pytest.shake), (Offered::Yes, Offered::Yes));
+        assert_eq!(of_pytest.hash_seed_variable, Some("PYTHONHASHSEED"));
+        let of_unittest = offer("unittest");
+        assert_eq!((of_unittest.fix, of_unittest.shake), (only_for(&["pytest"]), Offered::Yes));
+        for runner in ["junit", "command", "unheard-of"] {
+            let Offer { fix, shake, hash_seed_variable } = offer(runner);
+            assert_eq!((fix, shake), (only_for(&["pytest"]), only_for(&["Python"])), "{runner}");
+            assert_eq!(hash_seed_variable, None, "{runner}");
+        }
+    }
 
     #[test]
     fn a_project_is_for_whom_its_files_and_what_was_typed_speak() {

@@ -23,10 +23,12 @@ use unflake_adapter::{OwnOption, OwnValue};
 use unflake_model::Confidence;
 
 use crate::exit::Failure;
+use crate::isolation::IsolationArg;
 use crate::own_args::own_options;
 use crate::screen::ColorArg;
-use crate::study_args::{DepthArg, IsolationArg, flake_rate, time_limit};
+use crate::study_args::DepthArg;
 use crate::suite_file::place;
+use crate::typed_values::{flake_rate, time_limit};
 
 /// The name of the file.
 pub(crate) const NAME: &str = "unflake.toml";

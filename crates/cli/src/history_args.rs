@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::store_args::StoreArgs;
-use crate::study_args::span;
+use crate::typed_values::span;
 
 /// Options of `unflake history`.
 #[derive(Debug, clap::Args)]

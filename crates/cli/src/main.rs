@@ -12,6 +12,7 @@ mod config;
 mod exit;
 mod functions_file;
 mod history_args;
+mod isolation;
 mod opened;
 mod orders_file;
 mod own_args;
@@ -23,6 +24,7 @@ mod screen;
 mod store_args;
 mod study_args;
 mod suite_file;
+mod typed_values;
 
 use std::process::ExitCode;
 
@@ -114,7 +116,9 @@ fn run(command: Command, screen: Screen) -> Result<u8, Failure> {
         Command::Init(args) => commands::init::run(&args).map(|()| exit::SUCCESS),
         Command::Orders(args) => commands::orders::run(&args).map(|()| exit::SUCCESS),
         Command::Schema(args) => commands::schema::run(&args).map(|()| exit::SUCCESS),
-        Command::Completions(args) => commands::completions::run(&args).map(|()| exit::SUCCESS),
-        Command::Man(args) => commands::man::run(&args).map(|()| exit::SUCCESS),
+        Command::Completions(args) => {
+            commands::completions::run(&args, Args::command()).map(|()| exit::SUCCESS)
+        }
+        Command::Man(args) => commands::man::run(&args, Args::command()).map(|()| exit::SUCCESS),
     }
 }

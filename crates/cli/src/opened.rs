@@ -12,8 +12,8 @@ use unflake_engine::{Interrupt, Level};
 use unflake_report::visible;
 
 use crate::exit::{self, Failure};
-use crate::running::{cache, here, levels};
-use crate::study_args::IsolationArg;
+use crate::isolation::IsolationArg;
+use crate::running::{cache, here};
 
 /// What was typed about the project.
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ impl Opened {
 
     /// The levels at which its runs are kept apart, as far as its runner permits.
     pub(crate) fn levels(&self, isolation: IsolationArg) -> Vec<Level> {
-        levels(isolation, self.adapter)
+        isolation.levels(self.adapter)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::opened::Typed;
 use crate::own_args::OwnArgs;
-use crate::study_args::time_limit;
+use crate::typed_values::time_limit;
 
 /// Options about the project and its runner.
 #[derive(Debug, clap::Args)]

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 
 use clap::ValueEnum;
 
+use crate::isolation::IsolationArg;
 use crate::own_args::OwnArgs;
 use crate::project_args::ProjectArgs;
 use crate::store_args::{RecordArgs, StoreArgs};
-use crate::study_args::IsolationArg;
 
 /// Options of `unflake run`.
 #[derive(Debug, clap::Args)]

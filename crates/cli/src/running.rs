@@ -4,13 +4,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unflake_adapter::{Adapter, with_causes};
+use unflake_adapter::{Part, with_causes};
 use unflake_campaign::error::CampaignError;
 use unflake_engine::{Interrupt, Level, Limits, Start, strays};
 use unflake_model::TestId;
 
 use crate::exit::{self, Failure};
-use crate::study_args::IsolationArg;
 
 /// How long collecting may take.
 const COLLECT_MAX: Duration = Duration::from_mins(10);
@@ -29,17 +28,6 @@ pub(crate) fn cache() -> Option<PathBuf> {
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
     base.map(|base| base.join("unflake"))
-}
-
-/// The levels that an option stands for, as far as a runner permits them.
-pub(crate) fn levels(isolation: IsolationArg, adapter: &dyn Adapter) -> Vec<Level> {
-    let levels = match isolation {
-        IsolationArg::All => vec![Level::Pid, Level::Tree, Level::Home, Level::Net],
-        IsolationArg::NoNet => vec![Level::Pid, Level::Tree, Level::Home],
-        IsolationArg::None => vec![],
-    };
-    let possible = adapter.abilities().isolation;
-    levels.into_iter().filter(|level| possible.contains(level)).collect()
 }
 
 /// How many runs at once, unless somebody says.
@@ -80,10 +68,10 @@ fn abort() -> ! {
 }
 
 /// Why the tests could not be run, with the advice for it; or that somebody stopped it.
-pub(crate) fn not_run(error: &CampaignError) -> Failure {
+pub(crate) fn not_run(error: &CampaignError, part: &dyn Part) -> Failure {
     let hint = match error {
         CampaignError::Interrupted => return Failure::Stopped(error.to_string()),
-        CampaignError::Start(start) => start.hint(),
+        CampaignError::Start(start) => start.hint(part.abilities().program_option),
         CampaignError::UnknownTest { similar, .. } if !similar.is_empty() => {
             let names: Vec<&str> = similar.iter().map(TestId::as_str).collect();
             Some(format!("did you mean {}?", names.join(" or ")))

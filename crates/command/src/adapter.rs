@@ -46,6 +46,14 @@ impl adapter::Adapter for Command {
         &[]
     }
 
+    fn top_marks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn family(&self) -> &'static str {
+        NAME
+    }
+
     fn options(&self) -> &'static [adapter::OwnOption] {
         &OPTIONS
     }
@@ -80,7 +88,7 @@ impl adapter::Adapter for Command {
         let mut checks = vec![Check::ok("command", project.settings.row.run.join(" "))];
         checks.push(Check::ok("order", order(project.settings.order)));
         let launch = project.launch(limits.clone());
-        let suite = examine_engine(launch, opening.interrupt, &mut checks);
+        let suite = examine_engine(launch, &self.abilities(), opening.interrupt, &mut checks);
         // A command is neither forked nor has it plugins that we know of.
         checks.retain(|check| !["fork", "plugins"].contains(&check.what));
         Examination { checks, suite, presets: Vec::new() }

@@ -91,17 +91,19 @@ impl StartError {
         (!said.trim().is_empty()).then_some(said)
     }
 
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
+    /// What to do about it, where `program_option` is the option that names another program to run
+    /// the tests with, if there is one.
+    pub fn hint(&self, program_option: Option<&str>) -> Option<String> {
         match &self.kind {
             StartErrorKind::Interpreter(_) | StartErrorKind::Died(_) => {
-                Some("name the interpreter of the project with `--python`".to_owned())
+                Some(format!("name the interpreter of the project with `{}`", program_option?))
             }
             StartErrorKind::Folder(_) => {
                 Some("set TMPDIR to a short path with room, where you may write".to_owned())
             }
             StartErrorKind::Failed { .. } => {
-                Some("if the project needs another interpreter, name it with `--python`".to_owned())
+                let option = program_option?;
+                Some(format!("if the project needs another interpreter, name it with `{option}`"))
             }
             StartErrorKind::TimedOut { .. } => {
                 Some("name fewer paths, or give it more time".to_owned())

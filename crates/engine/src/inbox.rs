@@ -234,7 +234,7 @@ mod tests {
             run: Some(5),
             token: token.to_owned(),
             pid: 1,
-            python: None,
+            runtime: None,
             runner: None,
         })
     }

@@ -274,7 +274,8 @@ fn each_way_of_not_starting_has_its_own_words() {
     let error = start(missing).unwrap_err();
     assert!(matches!(error.kind, StartErrorKind::Interpreter(_)));
     assert_eq!(error.to_string(), "cannot start the tests with `/no/such/python`");
-    assert!(error.hint().unwrap().contains("--python"));
+    assert!(error.hint(Some("--program")).unwrap().contains("`--program`"));
+    assert_eq!(error.hint(None), None, "there is no other program to name");
 
     let mut stuck = launch(&["--stuck"]);
     stuck.start_timeout = Duration::from_millis(200);

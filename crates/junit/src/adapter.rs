@@ -45,6 +45,15 @@ impl adapter::Adapter for JUnit {
         &["pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"]
     }
 
+    fn top_marks(&self) -> &'static [&'static str] {
+        // Each module has a build file of its own; the wrapper stands at the top alone.
+        &["mvnw"]
+    }
+
+    fn family(&self) -> &'static str {
+        "Java"
+    }
+
     fn abilities(&self) -> Abilities {
         Abilities {
             control: Control::CLASSES,

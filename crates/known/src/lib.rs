@@ -8,6 +8,7 @@
 //! | [`Study`], [`View`] | about a suite: findings, causes, changes, what it cost, why it ended |
 //! | [`Exhibit`] | about one finding: commands, confirmation, failure, shared state, choices |
 //! | [`Origin`] | which runner, seed, command and campaign stand behind it |
+//! | [`Offer`] | what our commands can do for the tests of a runner |
 //! | [`Warning`] | what limits the answer, with what to do about it |
 //! | [`KnownFactor`] | what an earlier `shake` found out about a test |
 //! | [`inspection`] | what tests leave behind (`lint`) |
@@ -36,6 +37,7 @@ pub mod inspection;
 pub mod junit_xml;
 mod known_factor;
 mod lesson;
+mod offer;
 mod origin;
 mod past;
 pub mod replay;
@@ -54,6 +56,7 @@ pub use check::Check;
 pub use exhibit::{Choice, Cold, Exhibit, Failure, Seen, State};
 pub use known_factor::KnownFactor;
 pub use lesson::Lesson;
+pub use offer::{Offer, Offered};
 pub use origin::Origin;
 pub use past::{Past, PastCampaign, PastFailure, PastRecord};
 pub use rerun_study::RerunStudy;

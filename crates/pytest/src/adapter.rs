@@ -40,6 +40,14 @@ impl adapter::Adapter for Pytest {
         &["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py"]
     }
 
+    fn top_marks(&self) -> &'static [&'static str] {
+        self.marks()
+    }
+
+    fn family(&self) -> &'static str {
+        "Python"
+    }
+
     fn options(&self) -> &'static [OwnOption] {
         &[OwnOption {
             name: PYTHON,
@@ -109,11 +117,13 @@ fn abilities(hash_seeds: HashSeeds) -> Abilities {
         watches: true,
         mends: true,
         hash_seeds,
+        hash_seed_variable: Some("PYTHONHASHSEED"),
         choices: [Factor::Listings].into_iter().collect(),
         n_choices: Some(N_LISTINGS),
         circumstances: quick.into_iter().collect(),
         factors: Factor::ALL.into_iter().collect::<Factors>(),
         isolation: &[Level::Pid, Level::Tree, Level::Home, Level::Net],
+        program_option: Some("--python"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use unflake_adapter::{Check, Examination, OpenError, Preset, examine_engine};
+use unflake_adapter::{Check, Examination, OpenError, Part as _, Preset, examine_engine};
 use unflake_engine::{Interrupt, Limits};
 
 use crate::interpreter::{ANOTHER, Interpreter, InterpreterSource, PYTHON};
@@ -32,7 +32,8 @@ pub(crate) fn examine(
         },
         Err(why) => Check::missing("python", why, ANOTHER),
     });
-    let suite = examine_engine(project.launch(limits.clone()), interrupt, &mut checks);
+    let launch = project.launch(limits.clone());
+    let suite = examine_engine(launch, &project.abilities(), interrupt, &mut checks);
     Examination { checks, suite, presets }
 }
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use unflake_known::Check;
 
-use crate::document::{Command, Document};
+use crate::command::Command;
+use crate::document::Document;
 use crate::page::{Layout, Page};
 use crate::schema;
 use crate::visible::visible;

@@ -9,7 +9,8 @@ use serde::Serialize;
 use unflake_model::RootCause;
 
 use crate::Layout;
-use crate::document::{Command, Modules, WarningRow, of_modules};
+use crate::command::Command;
+use crate::document::{Modules, WarningRow, of_modules};
 use crate::json::{Runner, seconds};
 use crate::page::{Ink, Page};
 use crate::schema;

@@ -5,7 +5,8 @@ use unflake_known::fix::{Fix, Patch, Rejected};
 use unflake_known::quote;
 use unflake_model::{TestId, Verdict};
 
-use crate::document::{Command, Document};
+use crate::command::Command;
+use crate::document::Document;
 use crate::page::{Detail, Ink, Layout, Page};
 use crate::schema;
 use crate::visible::visible;

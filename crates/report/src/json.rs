@@ -13,7 +13,8 @@ use unflake_model::{
 };
 use unflake_stats::rate::interval;
 
-use crate::document::{Command, Document, Modules, WarningRow};
+use crate::command::Command;
+use crate::document::{Document, Modules, WarningRow};
 use crate::schema;
 use crate::visible::tail;
 

@@ -8,7 +8,8 @@ use unflake_calls::learn::{Chosen, Score};
 use unflake_known::Lesson;
 use unflake_model::RootCause;
 
-use crate::document::{Command, Document};
+use crate::command::Command;
+use crate::document::Document;
 use crate::schema;
 use crate::words::{percent, plural};
 

@@ -36,6 +36,7 @@
 //! test, a line in the table above. Adding a document for programs: see [`schema`]. Words that more
 //! than one format uses are in `words`, the sequence of findings in `ranking`.
 
+mod command;
 pub mod dirt;
 pub mod doctor;
 pub mod document;
@@ -47,6 +48,7 @@ pub mod json;
 pub mod junit;
 pub mod learn;
 pub mod markdown;
+mod next;
 mod numbers;
 pub mod orders;
 mod page;
@@ -65,6 +67,7 @@ mod when;
 pub mod why;
 mod words;
 
+pub use command::Command;
 pub use page::{Colour, Detail, Ink, Layout, Page};
 pub use visible::visible;
 pub use words::{factor_in_words, failed, is_script, percent, plural, span};

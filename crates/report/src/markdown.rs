@@ -9,10 +9,11 @@
 
 use unflake_model::TestIndex;
 
+use crate::next::{Next, next, next_step};
 use crate::ranking::{Family, ranked};
 use crate::visible::{last_lines, visible};
-use crate::words::{self, Next, more};
-use unflake_known::{Exhibit, View};
+use crate::words::{self, more};
+use unflake_known::{Exhibit, Offer, View};
 
 /// GitHub refuses comments of more than 65,536 characters; this leaves room for a caller's words.
 pub const BYTES_MAX: usize = 60_000;
@@ -30,7 +31,7 @@ const LINES_MAX: usize = 20;
 const COLUMNS_MAX: usize = 200;
 
 /// The whole comment, at most [`BYTES_MAX`] bytes.
-pub fn render(view: &View<'_>) -> String {
+pub fn render(view: &View<'_>, offer: &Offer) -> String {
     let families = ranked(view);
     let exhibits: Vec<&Exhibit> =
         families.iter().flat_map(|family| family.members.iter().copied()).collect();
@@ -38,7 +39,7 @@ pub fn render(view: &View<'_>) -> String {
     comment.add(&format!("### unflake: {}\n\n", words::headline(view, &families)));
     table(&mut comment, view, &exhibits);
     causes(&mut comment, view, &families);
-    details(&mut comment, view, &exhibits);
+    details(&mut comment, view, &exhibits, offer);
     warnings(&mut comment, view);
     comment.add(&summary(view, &families));
     comment.text
@@ -127,8 +128,8 @@ fn causes(comment: &mut Comment, view: &View<'_>, families: &[Family<'_>]) {
     comment.add("\n");
 }
 
-fn details(comment: &mut Comment, view: &View<'_>, exhibits: &[&Exhibit]) {
-    let pieces = exhibits.iter().map(|exhibit| detail(view, exhibit));
+fn details(comment: &mut Comment, view: &View<'_>, exhibits: &[&Exhibit], offer: &Offer) {
+    let pieces = exhibits.iter().map(|exhibit| detail(view, exhibit, offer));
     let n_shown = comment.add_within(DETAILS_BYTES, pieces);
     if n_shown < exhibits.len() {
         let n_more = exhibits.len() - n_shown;
@@ -136,7 +137,7 @@ fn details(comment: &mut Comment, view: &View<'_>, exhibits: &[&Exhibit]) {
     }
 }
 
-fn detail(view: &View<'_>, exhibit: &Exhibit) -> String {
+fn detail(view: &View<'_>, exhibit: &Exhibit, offer: &Offer) -> String {
     let finding = &exhibit.finding;
     let id = html(&visible(view.suite.id(finding.test).as_str()));
     let mut parts = vec![format!(
@@ -158,7 +159,7 @@ fn detail(view: &View<'_>, exhibit: &Exhibit) -> String {
     if !evidence.is_empty() {
         parts.push(format!("- {evidence}\n"));
     }
-    parts.push(match words::next(view, exhibit) {
+    parts.push(match next(view, exhibit, offer) {
         Next::Command(command) => format!("- next: {}\n", code(&command)),
         Next::Advice(advice) => format!("- next: {advice}\n"),
     });
@@ -215,7 +216,7 @@ fn summary(view: &View<'_>, families: &[Family<'_>]) -> String {
         Some(words::effort(view)),
         Some(words::reach(view)),
         words::ending(view),
-        Some(words::next_step(view, families)),
+        Some(next_step(view, families)),
     ];
     let sentences: Vec<String> =
         sentences.into_iter().flatten().map(|sentence| sentence + ".").collect();

@@ -13,7 +13,8 @@ use unflake_orders::cost::CostModel;
 use unflake_orders::coverage::Share;
 use unflake_orders::summary::{Adder, PairSummary, Summary};
 
-use crate::document::{Command, Document, safe_line};
+use crate::command::Command;
+use crate::document::{Document, safe_line};
 use crate::numbers::NumberPrinter;
 use crate::schema;
 use crate::words::{plural, span};

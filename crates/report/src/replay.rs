@@ -4,7 +4,8 @@ use serde::Serialize;
 use unflake_known::replay::Replay;
 use unflake_model::Repetition;
 
-use crate::document::{Command, Document};
+use crate::command::Command;
+use crate::document::Document;
 use crate::page::{Detail, Ink, Layout, Page};
 use crate::schema;
 use crate::visible::visible;

@@ -15,7 +15,8 @@ use unflake_stats::rate::interval;
 use unflake_stats::rerun_study::{Advice, Place, Tables, TestRow, TimingHint};
 use unflake_stats::suite_failure::Relatedness;
 
-use crate::document::{Command, Modules, WarningRow, of_modules};
+use crate::command::Command;
+use crate::document::{Modules, WarningRow, of_modules};
 use crate::schema;
 use crate::words::{failed, percent, plural, span};
 use crate::{Detail, Ink, Layout, Page, visible};

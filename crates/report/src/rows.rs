@@ -3,10 +3,11 @@
 use unflake_model::{CleanersOf, Group, TestIndex};
 
 use crate::Detail;
+use crate::next::{Next, next as next_of};
 use crate::page::{Ink, Page};
 use crate::visible::visible;
-use crate::words::{self, Next, is_script, more, noun};
-use unflake_known::{Choice, Exhibit, State, View};
+use crate::words::{self, is_script, more, noun};
+use unflake_known::{Choice, Exhibit, Offer, State, View};
 
 /// What stands before the polluters that cleaners clean up after.
 const AFTER: &str = "after ";
@@ -164,12 +165,12 @@ pub(crate) fn reproduce(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, cap
 }
 
 /// What to do next.
-pub(crate) fn next(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
+pub(crate) fn next(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, offer: &Offer) {
     if page.detail() == Detail::Brief {
         return;
     }
-    match words::next(view, exhibit) {
+    match next_of(view, exhibit, offer) {
         Next::Command(command) => page.commands("next", &[command]),
-        Next::Advice(advice) => page.row("next", advice),
+        Next::Advice(advice) => page.row("next", &advice),
     }
 }

@@ -5,7 +5,8 @@ use unflake_known::single::{Failing, Known, Single};
 use unflake_known::{Ended, KnownFactor, View, quote};
 use unflake_model::{Confidence, RunId, Spent, TestId, Verdict};
 
-use crate::document::{Command, Modules, WarningRow, of_modules};
+use crate::command::Command;
+use crate::document::{Modules, WarningRow, of_modules};
 use crate::json::{RateRow, seconds};
 use crate::page::{Detail, Ink, Layout, Page};
 use crate::schema;

@@ -2,7 +2,7 @@
 //!
 //! To add a document: its schema in `schemas/`, a line here, and a test that prints one.
 
-use crate::document::Command;
+use crate::command::Command;
 
 /// A contract: what a document holds.
 #[derive(Clone, Copy, Debug)]

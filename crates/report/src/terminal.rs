@@ -12,12 +12,13 @@ use std::collections::BTreeSet;
 
 use unflake_model::{Dependencies, OutcomeChange, TestIndex, Verdict};
 
+use crate::next::next_step;
 use crate::page::{Ink, Page};
 use crate::ranking::{Family, ranked};
 use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
 use crate::visible::first_line;
 use crate::{Detail, Layout, words};
-use unflake_known::{Exhibit, View};
+use unflake_known::{Exhibit, Offer, View};
 
 /// Findings of one cause that are shown in full.
 const FULL_PER_CAUSE: usize = 3;
@@ -34,16 +35,16 @@ const WARNINGS_MAX: usize = 12;
 const CAPS: Caps = Caps { items: 4, group: 8 };
 
 /// The whole report.
-pub fn render(view: &View<'_>, layout: Layout) -> String {
+pub fn render(view: &View<'_>, offer: &Offer, layout: Layout) -> String {
     let families = ranked(view);
     let mut page = Page::new(layout);
     page.prose_in(Ink::Heading, &words::headline(view, &families));
-    findings(&mut page, view, &families);
+    findings(&mut page, view, &families, offer);
     set_up(&mut page, view);
     changes(&mut page, view);
     warnings(&mut page, view);
     page.blank();
-    summary(&mut page, view, &families);
+    summary(&mut page, view, &families, offer);
     page.finish()
 }
 
@@ -68,14 +69,14 @@ impl Room {
     }
 }
 
-fn findings(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
+fn findings(page: &mut Page, view: &View<'_>, families: &[Family<'_>], offer: &Offer) {
     let mut room = Room::new(page.detail());
     let mut n_shown = 0;
     for family in families {
         if room.full == 0 && room.lines == 0 {
             break;
         }
-        n_shown += show(page, view, family, &mut room);
+        n_shown += show(page, view, family, offer, &mut room);
     }
     let n_all: usize = families.iter().map(|family| family.members.len()).sum();
     if let Some(more) = words::more(n_all, n_shown) {
@@ -85,7 +86,13 @@ fn findings(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
 }
 
 /// Shows a cause, and says for how many findings that accounts.
-fn show(page: &mut Page, view: &View<'_>, family: &Family<'_>, room: &mut Room) -> usize {
+fn show(
+    page: &mut Page,
+    view: &View<'_>,
+    family: &Family<'_>,
+    offer: &Offer,
+    room: &mut Room,
+) -> usize {
     let n_full = family.members.len().min(room.full_per_cause).min(room.full);
     let n_lines = (family.members.len() - n_full).min(LINES_PER_CAUSE).min(room.lines);
     let is_block = 0 < n_full || 1 < family.members.len();
@@ -105,6 +112,7 @@ fn show(page: &mut Page, view: &View<'_>, family: &Family<'_>, room: &mut Room) 
             && exhibit.finding.dependencies == *first
             && *first != Dependencies::default();
         finding(page, view, exhibit, if is_repeated { Roles::AsBefore } else { Roles::Told });
+        next(page, view, exhibit, offer);
     }
     if 0 < n_full && 0 < n_lines {
         page.blank();
@@ -160,7 +168,6 @@ fn finding(page: &mut Page, view: &View<'_>, exhibit: &Exhibit, told: Roles) {
         page.row("runs", &words::seen_in(view, exhibit));
     }
     reproduce(page, view, exhibit, CAPS);
-    next(page, view, exhibit);
 }
 
 /// A further finding, below a heading with its kind.
@@ -235,16 +242,17 @@ pub(crate) fn warnings(page: &mut Page, view: &View<'_>) {
     }
 }
 
-fn summary(page: &mut Page, view: &View<'_>, families: &[Family<'_>]) {
+fn summary(page: &mut Page, view: &View<'_>, families: &[Family<'_>], offer: &Offer) {
     page.prose(&format!("{}.", words::effort(view)));
     page.prose(&format!("{}.", words::reach(view)));
     if let Some(seed) = view.origin.hash_seed {
-        page.prose(&format!("PYTHONHASHSEED was not set; it was {seed} where it was not varied."));
+        let variable = offer.hash_seed_variable.unwrap_or("The hash seed");
+        page.prose(&format!("{variable} was not set; it was {seed} where it was not varied."));
     }
     if let Some(ending) = words::ending(view) {
         page.prose(&format!("{ending}."));
     }
     if page.detail() != Detail::Brief {
-        page.prose(&format!("{}.", words::next_step(view, families)));
+        page.prose(&format!("{}.", next_step(view, families)));
     }
 }

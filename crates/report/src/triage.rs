@@ -5,7 +5,8 @@ use unflake_known::quote;
 use unflake_known::triage::{Triage, Triaged};
 use unflake_model::{Confidence, Tally, TestId, Verdict};
 
-use crate::document::{Command, Document, WarningRow};
+use crate::command::Command;
+use crate::document::{Document, WarningRow};
 use crate::page::{Detail, Ink, Layout, Page};
 use crate::schema;
 use crate::visible::visible;

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use unflake_known::plural;
+
 /// Whether a terminal, or a reader, could be led astray by it: control characters, and those that
 /// change the direction of text or break lines.
 pub(crate) fn is_treacherous(c: char) -> bool {
@@ -37,9 +39,8 @@ pub(crate) fn first_line(text: &str, chars_max: usize) -> String {
 pub(crate) fn last_lines(text: &str, lines_max: usize, chars_max: usize) -> Vec<String> {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let n_left_out = lines.len().saturating_sub(lines_max);
-    let note = (0 < n_left_out).then(|| {
-        format!("… {} before this …", crate::words::plural(n_left_out as u64, "line", "lines"))
-    });
+    let note = (0 < n_left_out)
+        .then(|| format!("… {} before this …", plural(n_left_out as u64, "line", "lines")));
     let shown = lines[n_left_out..]
         .iter()
         .map(|line| shortened(&visible(&line.replace('\t', "    ")), chars_max));

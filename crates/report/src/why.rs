@@ -12,7 +12,7 @@ use crate::ranking::ranked;
 use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
 use crate::visible::{last_lines, visible};
 use crate::{Detail, Layout, terminal, words};
-use unflake_known::{Cold, Ended, Exhibit, View};
+use unflake_known::{Cold, Ended, Exhibit, Offer, View};
 
 const CAPS: Caps = Caps { items: 100, group: 100 };
 /// Lines of a failure's text.
@@ -23,7 +23,7 @@ const COLUMNS_MAX: usize = 200;
 const SHARED_MAX: usize = 10;
 
 /// The whole story of one finding.
-pub fn render(view: &View<'_>, exhibit: &Exhibit, layout: Layout) -> String {
+pub fn render(view: &View<'_>, exhibit: &Exhibit, offer: &Offer, layout: Layout) -> String {
     let finding = &exhibit.finding;
     let mut page = Page::new(layout);
     page.line(&[(Ink::Heading, &id(view, finding.test))]);
@@ -45,17 +45,16 @@ pub fn render(view: &View<'_>, exhibit: &Exhibit, layout: Layout) -> String {
     page.row("cost", &cost(exhibit));
     page.exact("seed", Ink::Plain, &[view.origin.seed.to_string()]);
     if let Some(seed) = view.origin.hash_seed {
-        page.row(
-            "hash seed",
-            &format!("PYTHONHASHSEED={seed} where it was not varied; none was set"),
-        );
+        let variable = offer.hash_seed_variable.map(|variable| format!("{variable}="));
+        let set = variable.unwrap_or_default();
+        page.row("hash seed", &format!("{set}{seed} where it was not varied; none was set"));
     }
     let runner = format!("{} {}", view.origin.runner, view.origin.runner_version);
     page.row("runner", &visible(&runner));
     for (number, gap) in unknown(view, exhibit).into_iter().enumerate() {
         page.row(if number == 0 { "not known" } else { "" }, &gap);
     }
-    next(&mut page, view, exhibit);
+    next(&mut page, view, exhibit, offer);
     page.finish()
 }
 

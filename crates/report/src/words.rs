@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unflake_known::{Confirmation, Ended, Exhibit, KnownFactor, View, quote};
+use unflake_known::{Confirmation, Ended, Exhibit, KnownFactor, View};
 use unflake_model::{
     Confidence, Contrast, Dependencies, Environment, Factor, Finding, Tally, Tried, Verdict,
 };
@@ -336,81 +336,6 @@ pub(crate) fn ending(view: &View<'_>) -> Option<String> {
     Some(format!("{why}{resume}"))
 }
 
-/// What to ask for after a search that came to its end by itself: what ended it is not the budget.
-fn deeper(command: &str) -> &'static str {
-    // What follows the first `--` is for the runner.
-    let mut words = command.split(' ').take_while(|word| *word != "--");
-    let kind = words.find_map(|word| match word.split('=').next() {
-        Some("--strategy") => Some("ask for more rounds (--rounds)"),
-        Some("--reruns") => Some("let finding one cost more (--price)"),
-        _ => None,
-    });
-    kind.unwrap_or("ask for a lower flake rate (--flake-rate)")
-}
-
-/// What to do about one finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Type this.
-    Command(String),
-    /// No command of ours helps: why, or what a person can do.
-    Advice(&'static str),
-}
-
-/// What to do about a finding: `fix` where the tests can be changed by us, `shake` where chance
-/// must be narrowed down, or what else there is to do.
-pub(crate) fn next(view: &View<'_>, exhibit: &Exhibit) -> Next {
-    let test = quote(&visible(view.suite.id(exhibit.finding.test).as_str()));
-    let command = |text: &str| Next::Command(format!("unflake {text} {test}"));
-    let is_pytest = view.origin.runner == "pytest";
-    let is_python = is_pytest || view.origin.runner == "unittest";
-    let verdict = exhibit.finding.verdict;
-    // Shaken already: what was found there says what to do.
-    let is_shaken = verdict.is_non_deterministic() || verdict == Verdict::Env;
-    let cause = exhibit.factors.iter().find_map(|known| known.cause).filter(|_| is_shaken);
-    if let Some(cause) = cause {
-        return Next::Advice(crate::shake::text::advice(cause));
-    }
-    match verdict {
-        Verdict::OdVictim | Verdict::OdBrittle if is_pytest => command("fix"),
-        Verdict::OdVictim => Next::Advice(
-            "let the polluter put back what it changes, or let this test set it up; `unflake fix` \
-             does that for pytest only",
-        ),
-        Verdict::OdBrittle => Next::Advice(
-            "let this test set up what the state-setter does; `unflake fix` does that for pytest \
-             only",
-        ),
-        Verdict::OdUnknownRole => Next::Command(format!("unflake why {test} --depth exhaustive")),
-        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Env | Verdict::Ud
-            if is_python =>
-        {
-            command("shake")
-        }
-        Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Env | Verdict::Ud => {
-            Next::Advice(
-                "look for time, threads, random numbers and the network; `unflake trace` lists what \
-             it calls (`unflake shake` is for Python only)",
-            )
-        }
-        Verdict::Id => Next::Advice(
-            "sort, or compare without order; `unflake fix` and `unflake shake` have nothing to add",
-        ),
-        Verdict::Nio => Next::Advice(
-            "let it put back what it leaves behind; `unflake fix` cannot, as no other test is \
-             involved",
-        ),
-        Verdict::AlwaysFailing => Next::Advice(
-            "repair it: it is broken rather than flaky, so neither `fix` nor `shake` helps",
-        ),
-        Verdict::InsufficientEvidence => {
-            Next::Advice("start it again with more time or runs (--time, --runs)")
-        }
-        Verdict::NotFlaky if is_python => command("shake"),
-        Verdict::NotFlaky => Next::Advice("nothing, as far as was seen"),
-    }
-}
-
 /// Whether a command is a program in itself, which nobody reads.
 pub fn is_script(command: &str) -> bool {
     command.contains(" -c '") || command.contains(" -c \"")
@@ -420,26 +345,6 @@ pub fn is_script(command: &str) -> bool {
 pub(crate) fn replay(view: &View<'_>, exhibit: &Exhibit) -> Option<String> {
     view.origin.campaign.as_ref()?;
     Some(format!("unflake replay {}", view.origin.run_name(exhibit.finding.failed_in?)))
-}
-
-/// Where to begin.
-pub(crate) fn next_step(view: &View<'_>, families: &[Family<'_>]) -> String {
-    let Some(first) = families.iter().find(|family| family.is_flaky()) else {
-        return match view.ended {
-            Ended::Confident => format!("To find rarer ones, {}", deeper(&view.origin.command)),
-            Ended::OutOfBudget => "Start it again with more time or runs".to_owned(),
-            Ended::Interrupted => "Start it again, and let it come to its end".to_owned(),
-        };
-    };
-    let n_flaky = Census::of(view).flaky;
-    if first.members.len() < 2 {
-        return "`unflake why TEST` tells more about one test".to_owned();
-    }
-    format!(
-        "Look at the first cause first, it explains {} of {n_flaky}; `unflake why TEST` tells more \
-         about one test",
-        first.n_flaky()
-    )
 }
 
 #[cfg(test)]

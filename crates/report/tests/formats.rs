@@ -11,14 +11,20 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use unflake_known::junit_xml::Address;
 use unflake_known::{
-    Cold, Confirmation, Ended, Exhibit, Failure, KnownFactor, Origin, View, saved,
+    Cold, Confirmation, Ended, Exhibit, Failure, KnownFactor, Offer, Offered, Origin, View, saved,
 };
 use unflake_model::{Factor, RootCause, Tally, TestId, Verdict};
-use unflake_report::document::Command;
+use unflake_report::Command;
 use unflake_report::{Colour, Detail, Layout, json, junit, markdown, table, terminal, why};
 use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
 
 const PLAIN: Layout = Layout::plain(80);
+
+/// What is offered for a runner that all commands work with.
+fn of_pytest() -> Offer {
+    let hash_seed_variable = Some("PYTHONHASHSEED");
+    Offer { fix: Offered::Yes, shake: Offered::Yes, hash_seed_variable }
+}
 
 /// Names as some runner might write them.
 fn address(origin: &Origin, id: &TestId) -> Address {
@@ -45,7 +51,43 @@ fn junit_of(view: &View<'_>) -> String {
 #[test]
 fn terminal_of_every_view() {
     for (name, case) in all() {
-        insta::assert_snapshot!(format!("terminal-{name}"), terminal::render(&case.view(), PLAIN));
+        insta::assert_snapshot!(
+            format!("terminal-{name}"),
+            terminal::render(&case.view(), &of_pytest(), PLAIN)
+        );
+    }
+}
+
+#[test]
+fn advice_is_to_do_what_works_with_the_runner() {
+    let case = every_verdict();
+    let only_for = |names: &[&'static str]| Offered::OnlyFor(names.to_vec());
+    let (fix, shake) = (only_for(&["a", "b"]), only_for(&["C"]));
+    let neither = Offer { fix, shake, hash_seed_variable: None };
+    let wide = Layout::plain(400);
+    let told = |offer: &Offer| {
+        let view = case.view();
+        let stories = view.exhibits.iter().map(|it| why::render(&view, it, offer, wide));
+        let whole = terminal::render(&view, offer, Layout { detail: Detail::Full, ..wide });
+        stories.chain([whole, markdown::render(&view, offer)]).collect::<String>()
+    };
+    let all = told(&of_pytest());
+    for command in ["unflake fix tests/", "unflake shake tests/", "PYTHONHASHSEED was not set"] {
+        assert!(all.contains(command), "{command}: {all}");
+    }
+    let few = told(&neither);
+    for command in ["unflake fix tests/", "unflake shake tests/", "PYTHONHASHSEED"] {
+        assert!(!few.contains(command), "{command}: {few}");
+    }
+    let advice = [
+        "or let this test set it up; `unflake fix` does that for a and b only",
+        "set up what the state-setter does; `unflake fix` does that for a and b only",
+        "`unflake trace` lists what it calls (`unflake shake` is for C only)",
+        "The hash seed was not set; it was 4711 where it was not varied.",
+        "hash seed      4711 where it was not varied; none was set",
+    ];
+    for text in advice {
+        assert!(few.contains(text), "{text}: {few}");
     }
 }
 
@@ -63,7 +105,7 @@ fn json_markdown_and_junit_of_every_short_view() {
     for (name, case) in &all()[..4] {
         let view = case.view();
         insta::assert_snapshot!(format!("json-{name}"), json_of(&view));
-        insta::assert_snapshot!(format!("markdown-{name}"), markdown::render(&view));
+        insta::assert_snapshot!(format!("markdown-{name}"), markdown::render(&view, &of_pytest()));
         insta::assert_snapshot!(format!("junit-{name}"), junit_of(&view));
     }
 }
@@ -97,7 +139,7 @@ fn junit_of_several_modules_is_one_document_with_the_sum_of_their_counts() {
 fn what_the_plain_runner_shows_is_not_said_to_be_unconfirmed() {
     let mut case = interrupted();
     case.exhibits[0].finding.verdict = Verdict::OdVictim;
-    let shown = |case: &views::Case| terminal::render(&case.view(), PLAIN);
+    let shown = |case: &views::Case| terminal::render(&case.view(), &of_pytest(), PLAIN);
     assert!(shown(&case).contains("not confirmed\n"), "{}", shown(&case));
     for (as_predicted, said) in [
         (3, "plain pytest shows it 3 of 3 times; not confirmed by runs of our own\n"),
@@ -117,8 +159,16 @@ fn what_was_saved_is_shown_as_it_was_before() {
         let again = saved::read(&saved::write(&study), study.suite.clone()).expect("just written");
         let (before, after) = (study.view(), again.view());
         assert_eq!(json_of(&after), json_of(&before), "{name}");
-        assert_eq!(terminal::render(&after, PLAIN), terminal::render(&before, PLAIN), "{name}");
-        assert_eq!(markdown::render(&after), markdown::render(&before), "{name}");
+        assert_eq!(
+            terminal::render(&after, &of_pytest(), PLAIN),
+            terminal::render(&before, &of_pytest(), PLAIN),
+            "{name}"
+        );
+        assert_eq!(
+            markdown::render(&after, &of_pytest()),
+            markdown::render(&before, &of_pytest()),
+            "{name}"
+        );
         assert_eq!(table::render(&after), table::render(&before), "{name}");
     }
 }
@@ -127,9 +177,12 @@ fn what_was_saved_is_shown_as_it_was_before() {
 fn roles_that_were_not_searched_for_to_the_end_are_said_to_be_so() {
     let mut case = every_verdict();
     let told = "search for roles did not come to its end";
-    assert!(!terminal::render(&case.view(), PLAIN).contains(told));
+    assert!(!terminal::render(&case.view(), &of_pytest(), PLAIN).contains(told));
     case.exhibits[0].finding.is_complete = false;
-    for text in [terminal::render(&case.view(), PLAIN), markdown::render(&case.view())] {
+    for text in [
+        terminal::render(&case.view(), &of_pytest(), PLAIN),
+        markdown::render(&case.view(), &of_pytest()),
+    ] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(told), "{text}");
     }
@@ -152,7 +205,7 @@ fn why_of_every_verdict_and_of_odd_ids() {
     for case in [every_verdict(), interrupted(), odd_ids()] {
         let view = case.view();
         for exhibit in view.exhibits {
-            text += &why::render(&view, exhibit, PLAIN);
+            text += &why::render(&view, exhibit, &of_pytest(), PLAIN);
             text += "\n----\n";
         }
     }
@@ -163,7 +216,8 @@ fn why_of_every_verdict_and_of_odd_ids() {
 fn why_warns_as_a_list_of_findings_does() {
     let case = every_verdict();
     let view = case.view();
-    let (warnings, listed) = (why::warnings(&view, PLAIN), terminal::render(&view, PLAIN));
+    let (warnings, listed) =
+        (why::warnings(&view, PLAIN), terminal::render(&view, &of_pytest(), PLAIN));
     assert!(!view.warnings.is_empty() && listed.contains(warnings.trim()), "{warnings}");
 }
 
@@ -171,9 +225,9 @@ fn why_warns_as_a_list_of_findings_does() {
 fn narrow_and_coloured_reports_say_the_same() {
     let case = every_verdict();
     let view = case.view();
-    let narrow = terminal::render(&view, Layout::plain(50));
+    let narrow = terminal::render(&view, &of_pytest(), Layout::plain(50));
     insta::assert_snapshot!("terminal-narrow", narrow);
-    let coloured = terminal::render(&view, Layout { colour: Colour::On, ..PLAIN });
+    let coloured = terminal::render(&view, &of_pytest(), Layout { colour: Colour::On, ..PLAIN });
     insta::assert_snapshot!(
         "terminal-coloured",
         coloured.escape_debug().to_string().replace("\\n", "\n")
@@ -184,8 +238,8 @@ fn narrow_and_coloured_reports_say_the_same() {
         // A command that goes on in the next line is the same command.
         words.filter(|word| *word != "\\").map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(words(&narrow), words(&terminal::render(&view, PLAIN)));
-    assert_eq!(without_colour(&coloured), terminal::render(&view, PLAIN));
+    assert_eq!(words(&narrow), words(&terminal::render(&view, &of_pytest(), PLAIN)));
+    assert_eq!(without_colour(&coloured), terminal::render(&view, &of_pytest(), PLAIN));
 }
 
 fn without_colour(text: &str) -> String {
@@ -199,7 +253,7 @@ fn neither_ids_nor_commands_are_broken_at_any_width() {
     let case = two_hundred();
     let view = case.view();
     for width in [0, 20, 60, 500] {
-        let text = terminal::render(&view, Layout::plain(width));
+        let text = terminal::render(&view, &of_pytest(), Layout::plain(width));
         let command = &view.exhibits[173].reproduce[0];
         // A shell takes a backslash at the end of a line for nothing.
         let read = text.replace("\\\n", " ");
@@ -208,7 +262,7 @@ fn neither_ids_nor_commands_are_broken_at_any_width() {
     }
     let case = odd_ids();
     let view = case.view();
-    let text = terminal::render(&view, Layout::plain(40));
+    let text = terminal::render(&view, &of_pytest(), Layout::plain(40));
     for test in view.suite.tests().filter(|test| test.get() != 3) {
         let id = view.suite.id(test).as_str();
         assert!(text.lines().any(|line| line.ends_with(id)), "{id}");
@@ -221,8 +275,9 @@ fn nothing_but_ids_and_commands_is_wider_than_a_terminal_of_40_columns() {
     for (name, case) in all() {
         let view = case.view();
         let ids: Vec<&str> = view.suite.tests().map(|test| view.suite.id(test).as_str()).collect();
-        let stories = view.exhibits.iter().map(|exhibit| why::render(&view, exhibit, layout));
-        for text in stories.chain([terminal::render(&view, layout)]) {
+        let stories =
+            view.exhibits.iter().map(|exhibit| why::render(&view, exhibit, &of_pytest(), layout));
+        for text in stories.chain([terminal::render(&view, &of_pytest(), layout)]) {
             for line in text.lines().filter(|line| 40 < line.chars().count()) {
                 // One word of a command, quoted, is as long as it is.
                 let is_word_of_command = line.trim_start().starts_with('\'');
@@ -240,7 +295,7 @@ fn nothing_but_ids_and_commands_is_wider_than_a_terminal_of_40_columns() {
 fn whoever_asks_for_less_is_told_no_next_step_and_for_more_the_runs() {
     let case = every_verdict();
     let view = case.view();
-    let told = |detail| terminal::render(&view, Layout { detail, ..PLAIN });
+    let told = |detail| terminal::render(&view, &of_pytest(), Layout { detail, ..PLAIN });
     let (brief, usual, full) = (told(Detail::Brief), told(Detail::Usual), told(Detail::Full));
     for text in [&brief, &usual, &full] {
         assert_eq!(text.matches("fails after another test (od-victim)").count(), 2, "{text}");
@@ -249,23 +304,25 @@ fn whoever_asks_for_less_is_told_no_next_step_and_for_more_the_runs() {
     assert!(usual.contains("next           unflake fix ") && !usual.contains("  runs "), "{usual}");
     assert!(full.contains("runs           passed in run 3f2a91/1, failed in run 3f2a91/3"));
     let case = two_hundred();
-    let full = terminal::render(&case.view(), Layout { detail: Detail::Full, ..PLAIN });
+    let full =
+        terminal::render(&case.view(), &of_pytest(), Layout { detail: Detail::Full, ..PLAIN });
     let n_kinds = full.lines().filter(|line| line.starts_with("  kind ")).count();
     assert_eq!(n_kinds, case.exhibits.len());
 }
 
 #[test]
 fn every_finding_says_what_to_do_next_also_where_no_command_of_ours_helps() {
-    for runner in ["pytest", "unittest", "JUnit"] {
-        let mut case = every_verdict();
-        runner.clone_into(&mut case.origin.runner);
+    let (case, others) = (every_verdict(), Offered::OnlyFor(vec!["others"]));
+    let of_unittest = Offer { fix: others.clone(), ..of_pytest() };
+    let of_nobody = Offer { shake: others, hash_seed_variable: None, ..of_unittest.clone() };
+    for offer in [of_pytest(), of_unittest, of_nobody] {
         let view = case.view();
         for exhibit in view.exhibits {
-            let text = why::render(&view, exhibit, PLAIN);
+            let text = why::render(&view, exhibit, &offer, PLAIN);
             let (_, next) = text.rsplit_once("  next           ").expect("every one has it");
             let has_it = |name: &str| next.starts_with(&format!("unflake {name} "));
-            assert!(!has_it("fix") || runner == "pytest", "{runner}: {next}");
-            assert!(!has_it("shake") || runner != "JUnit", "{runner}: {next}");
+            assert!(!has_it("fix") || offer.fix == Offered::Yes, "{offer:?}: {next}");
+            assert!(!has_it("shake") || offer.shake == Offered::Yes, "{offer:?}: {next}");
         }
     }
 }
@@ -301,7 +358,7 @@ fn who_was_shaken_is_told_what_to_do_about_it() {
     let env = case.exhibits.iter_mut().find(|it| it.finding.verdict == Verdict::Env).unwrap();
     env.factors.push(known);
     let env = env.clone();
-    let text = why::render(&case.view(), &env, PLAIN);
+    let text = why::render(&case.view(), &env, &of_pytest(), PLAIN);
     let (_, next) = text.rsplit_once("  next           ").unwrap();
     assert!(next.starts_with("It relies on what time it is"), "{text}");
     assert!(!text.contains("unflake shake"), "{text}");
@@ -315,8 +372,9 @@ fn a_command_that_is_a_program_is_shown_on_request_and_a_short_one_before() {
     let exhibit = exhibit.expect("every verdict");
     exhibit.reproduce = vec![script.to_owned()];
     exhibit.finding.failed_in = Some(unflake_model::RunId(12));
-    let told =
-        |case: &views::Case, detail| terminal::render(&case.view(), Layout { detail, ..PLAIN });
+    let told = |case: &views::Case, detail| {
+        terminal::render(&case.view(), &of_pytest(), Layout { detail, ..PLAIN })
+    };
     let usual = told(&case, Detail::Usual);
     assert!(usual.contains("reproduce      unflake replay 3f2a91/12\n"), "{usual}");
     assert!(usual.contains("-v shows the long command for plain pytest"), "{usual}");
@@ -340,7 +398,10 @@ fn who_found_nothing_is_told_what_makes_a_difference_the_next_time() {
     ] {
         let mut case = nothing();
         (case.origin.command, case.ended) = (command.to_owned(), ended);
-        for text in [terminal::render(&case.view(), PLAIN), markdown::render(&case.view())] {
+        for text in [
+            terminal::render(&case.view(), &of_pytest(), PLAIN),
+            markdown::render(&case.view(), &of_pytest()),
+        ] {
             assert!(text.trim_end().ends_with(advice), "{command}: {text}");
         }
     }
@@ -350,9 +411,14 @@ fn who_found_nothing_is_told_what_makes_a_difference_the_next_time() {
 fn nothing_a_test_says_reaches_the_terminal_as_a_command() {
     let case = odd_ids();
     let view = case.view();
-    let mut texts =
-        vec![terminal::render(&view, PLAIN), table::render(&view), markdown::render(&view)];
-    texts.extend(view.exhibits.iter().map(|exhibit| why::render(&view, exhibit, PLAIN)));
+    let mut texts = vec![
+        terminal::render(&view, &of_pytest(), PLAIN),
+        table::render(&view),
+        markdown::render(&view, &of_pytest()),
+    ];
+    texts.extend(
+        view.exhibits.iter().map(|exhibit| why::render(&view, exhibit, &of_pytest(), PLAIN)),
+    );
     texts.push(json_of(&view));
     for text in texts {
         let harm = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
@@ -364,8 +430,8 @@ fn nothing_a_test_says_reaches_the_terminal_as_a_command() {
 fn long_reports_are_bounded() {
     let case = two_hundred();
     let view = case.view();
-    assert!(markdown::render(&view).len() <= markdown::BYTES_MAX);
-    assert!(terminal::render(&view, PLAIN).lines().count() < 400);
+    assert!(markdown::render(&view, &of_pytest()).len() <= markdown::BYTES_MAX);
+    assert!(terminal::render(&view, &of_pytest(), PLAIN).lines().count() < 400);
     assert_eq!(junit_of(&view).matches("<testcase").count(), 1000);
     let parsed: serde_json::Value = serde_json::from_str(&json_of(&view)).unwrap();
     assert_eq!(parsed["findings"].as_array().unwrap().len(), 200);
@@ -376,8 +442,8 @@ fn long_reports_are_bounded() {
     exhibit.reproduce = vec!["pytest ".to_owned() + &"x".repeat(70_000)];
     case.records[0].failures = vec![case.records[0].failures[0].clone(); 500];
     let view = case.view();
-    assert!(markdown::render(&view).len() <= markdown::BYTES_MAX);
-    assert!(why::render(&view, &view.exhibits[0], PLAIN).lines().count() < 100);
+    assert!(markdown::render(&view, &of_pytest()).len() <= markdown::BYTES_MAX);
+    assert!(why::render(&view, &view.exhibits[0], &of_pytest(), PLAIN).lines().count() < 100);
     let parsed: serde_json::Value = serde_json::from_str(&json_of(&view)).unwrap();
     assert_eq!(parsed["findings"][0]["failure"]["truncated"], true);
     assert_eq!(junit_of(&view).matches("<flakyFailure").count(), junit::ATTEMPTS_MAX + 5);
@@ -468,9 +534,9 @@ proptest! {
         while reader.read_event().unwrap() != Event::Eof {}
         prop_assert!(!xml.contains(|c: char| c.is_control() && !"\t\n\r".contains(c)));
         for shown in [
-            terminal::render(&view, PLAIN),
-            why::render(&view, &view.exhibits[0], PLAIN),
-            markdown::render(&view),
+            terminal::render(&view, &of_pytest(), PLAIN),
+            why::render(&view, &view.exhibits[0], &of_pytest(), PLAIN),
+            markdown::render(&view, &of_pytest()),
         ] {
             prop_assert!(!shown.contains(|c: char| c.is_control() && c != '\n'));
         }

@@ -9,7 +9,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::{CampaignId, Store, StoreError, StoreErrorKind, private};
+use crate::campaign::CampaignId;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::private;
+use crate::store::Store;
 
 /// The right to work on a campaign, until dropped.
 #[derive(Debug)]

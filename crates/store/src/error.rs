@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 use unflake_model::RunId;
 
-use crate::CampaignId;
+use crate::campaign::CampaignId;
 
 /// Something with the history did not work. Whatever was recorded before is still there.
 #[derive(Debug, thiserror::Error)]

@@ -3,13 +3,13 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 use unflake_model::{Outcome, OutcomeKind, Phase, RunId, TestId};
 
-use crate::error::Damage;
+use crate::campaign::{CampaignId, Failure, FailureText};
+use crate::columns::{campaign_id, integer};
+use crate::error::{Damage, StoreError, StoreErrorKind};
 use crate::names::Names;
 use crate::pack::digest;
-use crate::read::campaign_id;
+use crate::store::Store;
 use crate::text::{MESSAGE_BYTES_MAX, TEXT_BYTES_MAX, bounded};
-use crate::write::integer;
-use crate::{CampaignId, Failure, FailureText, Store, StoreError, StoreErrorKind};
 
 impl Store {
     /// What the failed attempts of a run said, in the order of its attempts.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::StoreErrorKind;
+use crate::error::StoreErrorKind;
 
 /// A table of names.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
+use crate::error::{StoreError, StoreErrorKind};
 use crate::names::Names;
-use crate::{Store, StoreError, StoreErrorKind, read, write};
+use crate::store::Store;
+use crate::{read, write};
 
 impl Store {
     /// Keeps the campaigns that began last, this many, and forgets all others with their runs and

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use unflake_model::{
     Experiment, Observation, Repetition, RunId, Suite, SuiteBuilder, Tally, TestId, Verdict,
 };
 
-use crate::error::Damage;
+use crate::campaign::{CampaignId, CampaignSummary, TestRecord};
+use crate::columns::campaign_id;
+use crate::error::{Damage, StoreError, StoreErrorKind};
 use crate::names::Names;
 use crate::pack;
 use crate::pack::suite::Entry;
-use crate::{CampaignId, CampaignSummary, Store, StoreError, StoreErrorKind, TestRecord};
+use crate::store::Store;
 
 /// The shortest beginning of a name that is shown. It is printed in reports, which outlive today's
 /// list of campaigns: with a thousand of them, one in thirty thousand beginnings is ambiguous.
@@ -219,15 +220,6 @@ fn one<T>(
     let name = campaign.to_string();
     let row = db.prepare_cached(sql)?.query_row([&name], columns).optional()?;
     row.ok_or(StoreErrorKind::Unknown { selector: name })
-}
-
-/// The name of a campaign in a column.
-pub(crate) fn campaign_id(row: &Row<'_>, column: usize) -> rusqlite::Result<CampaignId> {
-    let name: String = row.get(column)?;
-    CampaignId::from_name(&name).ok_or_else(|| {
-        let cause = format!("`{name}` is not the name of a campaign").into();
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, cause)
-    })
 }
 
 fn select(ids: &[CampaignId], selector: &str) -> Result<CampaignId, StoreErrorKind> {

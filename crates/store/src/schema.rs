@@ -11,7 +11,7 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::StoreErrorKind;
+use crate::error::StoreErrorKind;
 
 /// From the empty file to the current version.
 const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];

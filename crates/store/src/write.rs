@@ -5,24 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_params};
+use rusqlite::{Connection, TransactionBehavior, named_params};
 use unflake_model::{Attempt, Evidence, Experiment, Observation, OutcomeKind, Repetition, Suite};
 
+use crate::campaign::{Campaign, CampaignId, Conclusion, FailureText};
+use crate::columns::integer;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::names::Names;
-use crate::pack;
 use crate::pack::suite::Entry;
-use crate::{
-    Campaign, CampaignId, Conclusion, FailureText, Store, StoreError, StoreErrorKind, failures,
-    read, schema,
-};
-
-/// The campaign that was written to last: its row, and the rows of its tests' names.
-#[derive(Debug)]
-pub(crate) struct Recording {
-    campaign: CampaignId,
-    row: i64,
-    tests: Vec<i64>,
-}
+use crate::recording::Recording;
+use crate::store::Store;
+use crate::{failures, pack, read, schema};
 
 impl Store {
     /// Begins a campaign.
@@ -121,26 +114,6 @@ impl Store {
             }
             Ok(())
         })
-    }
-}
-
-impl Recording {
-    fn test(&self, test: usize) -> Result<i64, StoreErrorKind> {
-        let n_tests = self.tests.len();
-        self.tests.get(test).copied().ok_or(StoreErrorKind::UnknownTest { test, n_tests })
-    }
-
-    /// Another process may have ended or pruned the campaign.
-    fn check_open(&self, db: &Connection) -> Result<(), StoreErrorKind> {
-        let sql = "SELECT ended IS NULL FROM campaigns WHERE id = ?1 AND name = ?2";
-        let name = self.campaign.to_string();
-        let mut select = db.prepare_cached(sql)?;
-        let is_open = select.query_row((self.row, &name), |row| row.get(0)).optional()?;
-        match is_open {
-            Some(true) => Ok(()),
-            Some(false) => Err(StoreErrorKind::Finished),
-            None => Err(StoreErrorKind::Unknown { selector: name }),
-        }
     }
 }
 
@@ -265,10 +238,6 @@ fn insert_run(
     let sql = "INSERT INTO runs (campaign, number, n_attempts, packed) VALUES (?1, ?2, ?3, ?4)";
     let n_attempts = integer(started.count());
     Ok(db.prepare_cached(sql)?.insert((campaign, number, n_attempts, packed))?)
-}
-
-pub(crate) fn integer(count: usize) -> i64 {
-    i64::try_from(count).expect("counts of things in memory fit 63 bits")
 }
 
 #[cfg(test)]

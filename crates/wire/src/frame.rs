@@ -170,10 +170,10 @@ mod tests {
     fn hello() -> impl Strategy<Value = FromAgent> {
         let role = proptest::sample::select(vec![Role::Server, Role::Run]);
         (any::<u32>(), role, any::<Option<u64>>(), any::<String>(), any::<Option<String>>())
-            .prop_map(|(version, role, run, token, python)| {
+            .prop_map(|(version, role, run, token, runtime)| {
                 let pid = version ^ 1;
-                let runner = python.clone();
-                FromAgent::Hello(Hello { version, role, run, token, pid, python, runner })
+                let runner = runtime.clone();
+                FromAgent::Hello(Hello { version, role, run, token, pid, runtime, runner })
             })
     }
 
@@ -334,7 +334,7 @@ mod tests {
             run: Some(7),
             token: "t".to_owned(),
             pid: 4,
-            python: None,
+            runtime: None,
             runner: None,
         };
         assert_eq!(read_all::<FromAgent>(&bytes, 100).unwrap(), [FromAgent::Hello(hello)]);

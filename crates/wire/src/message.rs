@@ -100,9 +100,9 @@ pub struct Hello {
     pub token: String,
     /// Its process id, as it sees it.
     pub pid: u32,
-    /// The version of the interpreter.
+    /// The version of what the runner runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub python: Option<String>,
+    pub runtime: Option<String>,
     /// Name and version of the runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,

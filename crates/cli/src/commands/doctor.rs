@@ -10,12 +10,12 @@ use unflake_report::doctor::{json, text};
 
 use crate::config::{self, Config};
 use crate::exit::{self, Failure};
+use crate::isolation::IsolationArg;
 use crate::opened::Typed;
 use crate::own_args::OwnArgs;
-use crate::running::{here, levels, limits, n_processors, stop_on_ctrl_c};
+use crate::running::{here, limits, n_processors, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::StoreArgs;
-use crate::study_args::IsolationArg;
 
 /// No test is run, so none can take long.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -62,7 +62,7 @@ fn look(args: &DoctorArgs) -> Result<(Vec<Check>, bool), Failure> {
     let (own, paths, options) = (&args.own.0, &*args.paths, &*args.options);
     let typed = Typed { runner: None, own, paths, options, seed: None };
     let adapter = typed.adapter()?;
-    let limits = limits(levels(args.isolation, adapter), TEST_TIMEOUT, 1);
+    let limits = limits(args.isolation.levels(adapter), TEST_TIMEOUT, 1);
     let examination = adapter.examine(&typed.opening(here()?, &interrupt), &limits);
     if interrupt.is_raised() {
         // Whatever was no longer looked at must not be reported as missing.

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &FixArgs, screen: Screen) -> Result<u8, Failure> {
     let fixed = fix(request, part, &task.limits, &task.interrupt, &mut line);
     drop(line);
     let fixed = fixed.map_err(|error| match error {
-        FixError::Study(error) => not_run(&error),
+        FixError::Study(error) => not_run(&error, part),
         FixError::Mend(_) => Failure::NotRun { message: with_causes(&error), hint: None },
     })?;
     let best = fixed.patches.first();

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use unflake_campaign::history::{History, HistoryError};
 use unflake_known::PastCampaign;
 use unflake_model::TestId;
-use unflake_report::document::Command;
+use unflake_report::Command;
 use unflake_report::history::{json, text};
 use unflake_report::{Layout, plural, shake};
 

@@ -12,13 +12,13 @@ use unflake_known::inspection::Inspection;
 use unflake_report::dirt::{Shown, json, markdown, text};
 
 use crate::exit::{self, Failure};
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Parts, Tracing, look_into};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::command_line;
-use crate::study_args::IsolationArg;
 
 const ALLOW_HELP: &str = "\
 What is meant to stay (--allow, or `[lint] allow` in unflake.toml):
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &LintArgs, screen: Screen) -> Result<u8, Failure> {
     let manner = Manner { is_long: false, tracing: Tracing::No, interrupt: &interrupt };
     let found = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
-        lint(&request, part, &limits, &interrupt, &mut line).map_err(|error| not_run(&error))
+        lint(&request, part, &limits, &interrupt, &mut line).map_err(|error| not_run(&error, part))
     })?;
     show(&found, args, screen)?;
     Ok(found.code(code))

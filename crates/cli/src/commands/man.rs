@@ -7,11 +7,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory as _;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::args::Args;
 use crate::exit::Failure;
 
 /// Where a page has text that stands under no heading of its own.
@@ -28,9 +26,8 @@ pub(crate) struct ManArgs {
     pub into: Option<PathBuf>,
 }
 
-/// Prints one page, or writes all.
-pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
-    let mut whole = Args::command();
+/// Prints one page about the whole command line or a part of it, or writes all.
+pub(crate) fn run(args: &ManArgs, mut whole: clap::Command) -> Result<(), Failure> {
     // Only then does each command know its full name.
     whole.build();
     if let Some(folder) = &args.into {
@@ -144,7 +141,10 @@ fn set(roff: &mut Roff, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::args::Args;
 
     fn text_of(name: &str) -> String {
         let mut whole = Args::command();
@@ -169,13 +169,14 @@ mod tests {
     fn every_command_has_a_page_of_its_own() {
         let folder = tempfile::tempdir().unwrap();
         let whole = Args::command();
-        run(&ManArgs { command: None, into: Some(folder.path().to_owned()) }).unwrap();
+        run(&ManArgs { command: None, into: Some(folder.path().to_owned()) }, whole.clone())
+            .unwrap();
         for command in whole.get_subcommands() {
             let file = folder.path().join(format!("unflake-{}.1", command.get_name()));
             assert!(file.is_file(), "{}", file.display());
         }
         assert!(folder.path().join("unflake.1").is_file());
         let unknown = ManArgs { command: Some("no".to_owned()), into: None };
-        assert_eq!(run(&unknown).unwrap_err().to_string(), "`no` is no command");
+        assert_eq!(run(&unknown, whole).unwrap_err().to_string(), "`no` is no command");
     }
 }

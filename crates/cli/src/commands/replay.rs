@@ -65,7 +65,7 @@ fn again(past: &PastRun, args: &ReplayArgs, screen: Screen) -> Result<Replay, Fa
     let request = ReplayRequest { run: past, by, tries: args.times };
     let mut line = Line::new(Goal::default(), screen);
     let part = pinned.as_deref().unwrap_or(part);
-    replay(request, part, &limits, &interrupt, &mut line).map_err(failure)
+    replay(request, part, &limits, &interrupt, &mut line).map_err(|error| failure(error, part))
 }
 
 /// The part that a run was made in.
@@ -81,9 +81,9 @@ fn part_of<'o>(past: &PastRun, folder: &Path, opened: &'o Opened) -> Result<&'o 
     })
 }
 
-fn failure(error: ReplayError) -> Failure {
+fn failure(error: ReplayError, part: &dyn Part) -> Failure {
     match error {
-        ReplayError::Study(error) => not_run(&error),
+        ReplayError::Study(error) => not_run(&error, part),
         ReplayError::Gone { .. } => Failure::NotRun {
             message: error.to_string(),
             hint: Some("check out the code as it was then".to_owned()),

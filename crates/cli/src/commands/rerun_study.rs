@@ -13,13 +13,14 @@ use unflake_report::rerun_study::{json, markdown, text};
 
 use crate::commands::study::{budget, confidence};
 use crate::exit::{self, Failure};
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Parts, Tracing, look_into, share_of};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::KeepArgs;
-use crate::study_args::{IsolationArg, time_limit};
+use crate::typed_values::time_limit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -154,7 +155,7 @@ fn studies(
     look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal { time, ..Goal::default() }, screen);
         let study = study_reruns(&request, part, &limits, interrupt, &mut line);
-        study.map_err(|error| not_run(&error))
+        study.map_err(|error| not_run(&error, part))
     })
 }
 

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write as _};
 
-use unflake_app::registry::{adapter_of, address};
+use unflake_app::registry::{address, offer};
 use unflake_app::run::{SingleRequest, single};
 use unflake_campaign::begin::Unfinished;
 use unflake_engine::Interrupt;
 use unflake_known::single::{Sequence, Single};
+use unflake_known::{Offer, Offered};
 use unflake_model::Verdict;
 use unflake_report::run::{json, text, view};
 use unflake_report::{Layout, junit};
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &RunArgs, screen: Screen) -> Result<u8, Failure> {
     let ran = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
         let ran = single(&request, part, &limits, &interrupt, &mut line);
-        ran.map_err(|error| not_run(&error))
+        ran.map_err(|error| not_run(&error, part))
     })?;
     show(&ran, format, screen.layout())?;
     Ok(ran.code(code))
@@ -73,13 +74,11 @@ fn code(ran: &Single) -> u8 {
 
 /// The command that goes on from what is known.
 fn next(verdict: Option<Verdict>, runner: &str) -> &'static str {
-    let adapter = adapter_of(runner);
-    let mends = adapter.is_some_and(|it| it.mends(runner));
-    let shakes = adapter.is_some_and(|it| !it.abilities().factors.is_empty());
+    let Offer { fix, shake, .. } = offer(runner);
     let depends = |verdict| matches!(verdict, Verdict::OdVictim | Verdict::OdBrittle);
-    if mends && verdict.is_some_and(depends) {
+    if fix == Offered::Yes && verdict.is_some_and(depends) {
         "fix"
-    } else if shakes && verdict.is_some_and(Verdict::is_non_deterministic) {
+    } else if shake == Offered::Yes && verdict.is_some_and(Verdict::is_non_deterministic) {
         "shake"
     } else {
         "why"

@@ -8,7 +8,7 @@ use unflake_campaign::question::Question;
 use unflake_known::Ended;
 use unflake_known::shaking::Shaking;
 use unflake_model::{Factor, Factors};
-use unflake_report::document::Command;
+use unflake_report::Command;
 use unflake_report::shake::{json, text};
 use unflake_stats::rate::Rate;
 
@@ -102,9 +102,10 @@ pub(crate) fn run(args: &ShakeArgs, screen: Screen) -> Result<u8, Failure> {
     };
     let goal = goal(&task.request);
     let mut line = Line::new(goal, screen);
-    let shaken = shake(&request, task.part()?, &task.limits, &task.interrupt, &mut line);
+    let part = task.part()?;
+    let shaken = shake(&request, part, &task.limits, &task.interrupt, &mut line);
     drop(line);
-    let shaking = shaken.map_err(|error| not_run(&error))?;
+    let shaking = shaken.map_err(|error| not_run(&error, part))?;
     let mut out = io::stdout().lock();
     let layout = screen.layout();
     let report = if args.json {

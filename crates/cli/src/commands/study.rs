@@ -5,16 +5,16 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use unflake_adapter::Part;
-use unflake_app::registry::address;
+use unflake_app::registry::{address, offer};
 use unflake_campaign::campaign::study;
 use unflake_campaign::question::{Question, Request};
 use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
-use unflake_known::{Study, View};
+use unflake_known::{Offer, Study, View};
 use unflake_model::{Budget, Confidence, Verdict};
-use unflake_report::document::Command;
+use unflake_report::Command;
 use unflake_report::{Layout, idflakies, json, junit, markdown, table, terminal, why};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
@@ -27,8 +27,9 @@ use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::command_line;
 use crate::study_args::{
-    DepthArg, DetectArgs, LookArgs, StrategyArg, StudyArgs, StudyFormat, WhyArgs, flake_rate,
+    DepthArg, DetectArgs, LookArgs, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
 };
+use crate::typed_values::flake_rate;
 
 /// The flake rate that is looked for where nothing else is said.
 const FLAKE_RATE: f64 = 0.05;
@@ -89,7 +90,7 @@ pub(crate) fn look(task: &Task, screen: Screen) -> Result<Parts<Study>, Failure>
     look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
         let mut line = Line::new(goal(&task.request), screen);
         let studied = study(&task.request, part, &task.limits, interrupt, &mut line);
-        studied.map_err(|error| not_run(&error))
+        studied.map_err(|error| not_run(&error, part))
     })
 }
 
@@ -261,7 +262,7 @@ pub(crate) fn show(
     let text = match format {
         StudyFormat::Text => each(&|view| text(view, shape, layout)),
         StudyFormat::Table => each(&table::render),
-        StudyFormat::Markdown => each(&markdown::render),
+        StudyFormat::Markdown => each(&|view| markdown::render(view, &offer_of(view))),
         StudyFormat::Json => {
             let named = found.named().into_iter().map(|(name, it)| (name, it.view()));
             json::render(&named.collect::<Vec<_>>(), shape.command())
@@ -278,11 +279,17 @@ pub(crate) fn show(
 }
 
 fn text(view: &View<'_>, shape: Shape, layout: Layout) -> String {
+    let offer = offer_of(view);
     if !shape.is_one(view) {
-        return terminal::render(view, layout);
+        return terminal::render(view, &offer, layout);
     }
-    let exhibits = view.exhibits.iter().map(|exhibit| why::render(view, exhibit, layout));
+    let exhibits = view.exhibits.iter().map(|exhibit| why::render(view, exhibit, &offer, layout));
     exhibits.chain([why::warnings(view, layout)]).collect()
+}
+
+/// What our commands can do for the tests that it is about.
+fn offer_of(view: &View<'_>) -> Offer {
+    offer(&view.origin.runner)
 }
 
 pub(crate) fn code(study: &Study) -> u8 {

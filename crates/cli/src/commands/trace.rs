@@ -13,13 +13,13 @@ use unflake_report::exposed;
 
 use crate::exit::{self, Failure};
 use crate::functions_file::functions;
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Tracing, look_into};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{here, limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
 use crate::store_args::{StoreArgs, command_line};
-use crate::study_args::IsolationArg;
 
 const TRACE_HELP: &str = "\
 Examples:
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &TraceArgs, screen: Screen) -> Result<u8, Failure> {
     let found = look_into(&opened.parts(), &manner, |part| {
         let mut line = Line::new(Goal::default(), screen);
         let traced = trace(part, &set, &limits, &interrupt, &mut line);
-        traced.map_err(|error| not_run(&error))
+        traced.map_err(|error| not_run(&error, part))
     })?;
     if let Some(file) = &args.write {
         write(&found.found, args, file)?;

@@ -15,12 +15,13 @@ use unflake_model::{TestId, Verdict};
 use unflake_report::triage::{json, text};
 
 use crate::exit::{self, Failure};
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Tracing, look_into, share_of};
 use crate::progress::{Goal, Line};
 use crate::project_args::ProjectArgs;
 use crate::running::{limits, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
-use crate::study_args::{IsolationArg, time_limit};
+use crate::typed_values::time_limit;
 
 const EXAMPLES: &str = "\
 Each failed test is run again alone, again in that same process, after the same tests as in the
@@ -132,7 +133,7 @@ fn find(
         let found = triage(&request, part, &limits, interrupt, &mut line);
         found.map_err(|error| match &error {
             TriageError::Report(error) => bad(error),
-            TriageError::Study(error) => not_run(error),
+            TriageError::Study(error) => not_run(error, part),
         })
     })?;
     for (_, of_part) in looked.found {

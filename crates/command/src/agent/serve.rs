@@ -45,7 +45,7 @@ impl Contact {
             run,
             token: self.token.clone(),
             pid,
-            python: None,
+            runtime: None,
             runner: None,
         };
         frame::write(&mut stream, &FromAgent::Hello(hello))?;

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use unflake_model::TestId;
 
+use crate::command::Command;
 use crate::dirt::Shown;
-use crate::document::{Command, Document, WarningRow};
+use crate::document::{Document, WarningRow};
 use crate::json::{Runner, seconds};
 use crate::schema;
 use unflake_known::inspection::{Inspection, Leaver, Left, Standing};

@@ -7,7 +7,8 @@ use unflake_known::{KnownFactor, Past, PastCampaign, PastFailure, PastRecord};
 use unflake_model::{Confidence, Verdict};
 
 use super::ended;
-use crate::document::{Command, Document};
+use crate::command::Command;
+use crate::document::Document;
 use crate::json::RateRow;
 use crate::schema;
 use crate::when::rfc_3339;

@@ -4,7 +4,8 @@ use serde::Serialize;
 use unflake_model::{Confidence, Tally};
 use unflake_stats::rate::{interval, upper_bound};
 
-use crate::document::{Command, Document, WarningRow};
+use crate::command::Command;
+use crate::document::{Document, WarningRow};
 use crate::json::{Runner, seconds};
 use crate::schema;
 use unflake_known::shaking::{Shaking, Shook};

@@ -3,6 +3,7 @@
 use unflake_model::{Confidence, Decides, Factor, RootCause, Tally};
 use unflake_stats::rate::upper_bound;
 
+use crate::next::advice_for;
 use crate::page::{Ink, Page};
 use crate::visible::visible;
 use crate::words::{is_script, limits, of, percent, plural, span};
@@ -78,7 +79,7 @@ fn show(page: &mut Page, shook: &Shook, shaking: &Shaking) {
     }
     reproduce(page, shook);
     if page.detail() != Detail::Brief {
-        page.row("next", shook.cause.map_or("look at what the failure says", advice));
+        page.row("next", shook.cause.map_or("look at what the failure says", advice_for));
     }
 }
 
@@ -101,49 +102,6 @@ fn decided(shook: &Shook) -> &'static str {
         Decides::Nothing => "nothing: under this factor it always ends so, whatever the seed",
         Decides::Seed => "the seed: under one and the same it always ends the same",
         Decides::Chance => "chance: even under one seed it ends both ways",
-    }
-}
-
-/// What the cause means for whoever has to repair it.
-pub(crate) fn advice(cause: RootCause) -> &'static str {
-    match cause {
-        RootCause::AsyncWait => {
-            "It waits for a span of time, and not for what it needs. Wait for the event itself, or \
-             poll for the condition with a generous limit."
-        }
-        RootCause::Concurrency => {
-            "Threads or processes get into each other's way. Protect what they share, or let it be \
-             their own."
-        }
-        RootCause::OrderDependency => "`unflake why` says on which tests it depends.",
-        RootCause::Network => {
-            "It relies on how fast the network answers, or on an address being free. Take port 0, \
-             and wait for the answer."
-        }
-        RootCause::ResourceLeak => {
-            "It takes more than there may be, or does not give it back. Close what it opens."
-        }
-        RootCause::Randomness => {
-            "It draws random numbers that nobody seeds. Seed them, or assert what holds for all."
-        }
-        RootCause::Io => {
-            "It relies on the disk being fast, or on nobody else using the same files. Wait for \
-             the file, and use a temporary folder."
-        }
-        RootCause::Time => {
-            "It relies on what time it is, or on two looks at the clock being close. Pass the time \
-             in, or compare with a tolerance that holds across midnight."
-        }
-        RootCause::FloatingPoint => {
-            "It compares floating point numbers for equality, which are rounded otherwise when \
-             added in another order. Compare with a tolerance, or use `math.fsum`."
-        }
-        RootCause::UnorderedCollection => {
-            "It relies on an order that nothing promises. Sort, or compare as sets."
-        }
-        RootCause::Platform => {
-            "It relies on how this machine is set up. Let the test, or the code, say what it needs."
-        }
     }
 }
 

@@ -13,8 +13,7 @@ use unflake_report::json::Listed;
 use unflake_report::orders::{OrdersOrigin, Plan};
 use unflake_report::schema::{self, ALL, Schema};
 use unflake_report::{
-    doctor, document::Command, exposed, fix, history, json, learn, orders, replay, rerun_study,
-    run, triage,
+    Command, doctor, exposed, fix, history, json, learn, orders, replay, rerun_study, run, triage,
 };
 
 use crate::schema::{faults_by, parsed};

@@ -8,8 +8,8 @@ use unflake_known::{Confirmation, Ended, Failure, KnownFactor, Origin};
 use unflake_model::{
     Confidence, Decides, Factor, Factors, RootCause, Spent, Tally, TestId, Verdict,
 };
+use unflake_report::Command;
 use unflake_report::Layout;
-use unflake_report::document::Command;
 use unflake_report::shake::{json, text};
 
 use crate::schema::faults;

@@ -1,5 +1,6 @@
 //! `unflake orders`: which orders to run, which pairs they cover, and what they cost.
 
+mod orders_args;
 mod source;
 
 use std::io::{self, BufWriter, Write as _};
@@ -9,9 +10,10 @@ use unflake_model::{Budget, Confidence, Suite, TestIndex};
 use unflake_orders::cost::CostModel;
 use unflake_report::orders::{OrdersOrigin, Plan, ids, json, text};
 
-use crate::args::{Format, OrdersArgs};
 use crate::exit::{Failure, note};
 use crate::suite_file;
+pub(crate) use orders_args::OrdersArgs;
+use orders_args::OrdersFormat;
 use source::Source;
 
 /// How many orders of an endless strategy are printed unless told: the rounds of iDFlakies.
@@ -30,9 +32,9 @@ pub(crate) fn run(args: &OrdersArgs) -> Result<(), Failure> {
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match args.format {
-        Format::Ids => ids(&mut out, &plan, &mut next)?,
-        Format::Text => text(&mut out, &plan, &mut next)?,
-        Format::Json => json(&mut out, &plan, &mut next)?,
+        OrdersFormat::Ids => ids(&mut out, &plan, &mut next)?,
+        OrdersFormat::Text => text(&mut out, &plan, &mut next)?,
+        OrdersFormat::Json => json(&mut out, &plan, &mut next)?,
     }
     out.flush()?;
     Ok(())
