@@ -24,7 +24,7 @@ use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::History;
 use unflake_campaign::logbook::{Progress, Standing};
 use unflake_campaign::question::{Question, Request};
-use unflake_detect::explain::Depth;
+use unflake_detect::Depth;
 use unflake_detect::rerun_study::Settings;
 use unflake_engine::{Interrupt, Limits, Start};
 use unflake_known::fix::Fix;

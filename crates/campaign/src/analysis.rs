@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_adapter::Abilities;
+use unflake_detect::Depth;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
 use unflake_detect::confirm::early::{Early, with_early};
-use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::{self, Class, FailingOriginal, Verify, idflakies};
 use unflake_detect::reruns::belief::Rates;
 use unflake_detect::reruns::schedule::{Candidate, Exposure, Terms};

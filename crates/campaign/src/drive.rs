@@ -88,8 +88,9 @@ mod tests {
     use super::*;
     use crate::world::Answer;
     use std::rc::Rc;
+    use unflake_detect::Depth;
     use unflake_detect::Suspicion;
-    use unflake_detect::explain::{Depth, explain};
+    use unflake_detect::explain::explain;
     use unflake_model::{Budget, Confidence, Finding};
     use unflake_sim::scenario::{Case, Scenario, Setting};
 

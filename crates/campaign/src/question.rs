@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unflake_detect::explain::Depth;
+use unflake_detect::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
 use unflake_model::{Budget, Suite, TestId, TestIndex};

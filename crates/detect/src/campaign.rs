@@ -32,8 +32,8 @@ use futures_util::future::{join_all, try_join_all};
 use futures_util::stream;
 use unflake_model::random::Random;
 use unflake_model::{
-    Cause, Confidence, Dependencies, Environment, Evidence, Factors, Finding, HashSeeds, Order,
-    OrderControl, OutcomeChange, OutcomeKind, Repetition, Spent, Tally, TestIndex, Tried, Verdict,
+    Cause, Environment, Evidence, Factors, Finding, HashSeeds, Order, OrderControl, OutcomeChange,
+    OutcomeKind, Repetition, Spent, Tally, TestIndex, Tried, Verdict,
 };
 use unflake_orders::planned::Planned;
 use unflake_orders::reverse::{ReverseAfter, ReverseAfterPass, Shown, Turn};
@@ -42,8 +42,10 @@ use unflake_stats::rate::Rate;
 
 use crate::cause::causes;
 use crate::choices::{self, Contrast, NOTHING_PERTURBED};
+use crate::concluding::{Confirmed, finding};
 use crate::crowd;
-use crate::explain::{Depth, explain_order, explain_random};
+use crate::depth::Depth;
+use crate::explain::{explain_order, explain_random};
 use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
 use crate::twice;
@@ -720,40 +722,5 @@ impl Perturbed {
             Some(Evidence::Pass) => self.passing = self.passing.or(Some(environment)),
             None => (),
         }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Confirmed {
-    Yes,
-    No,
-}
-
-pub(crate) fn finding(
-    lab: &Lab,
-    test: TestIndex,
-    verdict: Verdict,
-    confirmed: Confirmed,
-) -> Finding {
-    let record = *lab.ledger().of(test);
-    // Passing and failing at one and the same rate, a test shows ten of each with at most this
-    // probability; see `classify`.
-    let sure = Confidence::new(1.0 - 0.5_f64.powi(20)).ok();
-    let is_confirmed = confirmed == Confirmed::Yes;
-    Finding {
-        test,
-        verdict,
-        confirmed: is_confirmed,
-        confidence: sure.filter(|_| is_confirmed),
-        tally: record.usual(),
-        tried: Tried::default(),
-        passed_in: record.seen_in().0,
-        failed_in: record.seen_in().1,
-        dependencies: Dependencies::default(),
-        is_complete: is_confirmed,
-        contrast: None,
-        fails_under: None,
-        questions: lab.n_questions(),
-        spent: lab.spent(),
     }
 }

@@ -21,8 +21,8 @@ use unflake_model::{
     TestIndex, Verdict,
 };
 
-use crate::campaign::{Confirmed, finding};
-use crate::explain::ALONE_CONFIRMED;
+use crate::concluding::{Confirmed, finding};
+use crate::in_turn::ALONE_CONFIRMED;
 use crate::lab::{Lab, OutOfBudget};
 use crate::ledger::Run;
 

@@ -18,8 +18,9 @@ use unflake_model::{
     TestIndex, Verdict,
 };
 
-use crate::campaign::{Confirmed, finding};
-use crate::explain::{Depth, explain_order};
+use crate::concluding::{Confirmed, finding};
+use crate::depth::Depth;
+use crate::explain::explain_order;
 use crate::lab::{Lab, Urgency};
 
 /// So many suspects are a crowd; fewer are looked into one by one.

@@ -15,42 +15,15 @@ use unflake_model::{Contrast, Environment, Evidence, Finding, Group, TestIndex, 
 
 use crate::apart;
 use crate::classify::{ERROR_OF_A_DIFFERENCE, Facts, classify};
+use crate::depth::Depth;
 use crate::hunch::ranking;
+use crate::in_turn::{ALONE_CONFIRMED, ALONE_FIRST, GROUP_CONFIRMED, confirm};
 use crate::influence::{Hint, Influence, Pairs, hint};
-use crate::lab::{Lab, Suspicion};
+use crate::lab::Lab;
 use crate::oracle::{Answer, Manner, Oracle, Stop, order_of};
 use crate::roles::{Roles, all_singles, arrangements, universes};
 use crate::search::{groups_max, minimal_group};
 use crate::tour::{Toured, search_by_tours};
-
-/// How much to find out about a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
-    /// Its kind, and one group it depends on where that is what proves the kind.
-    Kind,
-    /// All groups it depends on and all cleaners, by a search that asks few questions. A polluter
-    /// with cleaners of its own on both sides of it may be missed.
-    Roles,
-    /// The same by asking about every single test, in few processes where state can be put back
-    /// between one test and the next.
-    Exhaustive,
-    /// The same with a process for each question (Lam et al.): `n - 1` pairs, and `n - 2` triples
-    /// for each polluter. Misses no single polluter, cleaner or state-setter.
-    OneByOne,
-}
-
-/// Runs alone before a first opinion.
-const ALONE_FIRST: u64 = 3;
-
-/// Runs alone behind a confirmed verdict ("run it 10 times", spec 2.3).
-pub const ALONE_CONFIRMED: u64 = 10;
-
-/// Runs with the group behind a confirmed verdict. A test that fails after it in 60 % of the runs
-/// only, and is thus non-deterministic, passes for deterministic with probability 0.6^25 = 3e-6.
-pub const GROUP_CONFIRMED: u64 = 25;
-
-/// Runs alone that a confirmation makes: those behind the first opinion count as well.
-const ALONE_AGAIN: u64 = ALONE_CONFIRMED - ALONE_FIRST;
 
 /// How many likely suspects are asked about one by one before the search: two executions each.
 const LIKELY_MAX: usize = 8;
@@ -237,29 +210,6 @@ async fn first_group(
         return Ok(all_singles(oracle).await?.into_iter().next());
     }
     Ok(None)
-}
-
-/// Runs alone and after the group in turn, as often as a confirmed verdict asks for. In turn,
-/// because failures may come in bursts: runs made one after the other then agree with each other
-/// and prove nothing, while a burst that catches both kinds of run contradicts itself. Only one
-/// more of them is asked for than can be under way: long runs that others ask for come in between.
-pub(crate) async fn confirm(oracle: &Oracle, group: &[TestIndex]) -> Result<(), Stop> {
-    if let Some(behind) = oracle.effect() {
-        oracle.lab().suspect(Suspicion { test: oracle.target(), group: group.to_vec(), behind });
-    }
-    let order = order_of(&oracle.arranged(group), oracle.target());
-    let alone = order_of(&[], oracle.target());
-    for n_turns in [ALONE_AGAIN.div_ceil(2), ALONE_AGAIN / 2] {
-        // Three with the group for each alone: about what both are to come to.
-        let runs = (0..n_turns).flat_map(|_| [&order, &alone, &order, &order]);
-        let runs = runs.map(|order| oracle.lab().run(order.clone()));
-        let n_asked = oracle.lab().width() + 1;
-        stream::iter(runs).buffer_unordered(n_asked).try_collect::<Vec<_>>().await?;
-        // Both must still answer as before; a contradiction ends the confirmation.
-        oracle.ask(&[]).await?;
-        oracle.ask(group).await?;
-    }
-    oracle.ask_at_least(group, GROUP_CONFIRMED).await.map(|_| ())
 }
 
 /// How the test ends alone, if always the same; `None` if it cannot be brought to speak.

@@ -20,7 +20,8 @@ use futures_util::future::{join_all, try_join_all};
 use unflake_model::{Finding, Order, Spent, TestIndex};
 use unflake_orders::shuffle::Shuffle;
 
-use crate::explain::{Depth, explain};
+use crate::depth::Depth;
+use crate::explain::explain;
 use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
 use belief::{Belief, Rates};

@@ -22,7 +22,8 @@ use std::time::Duration;
 use futures_util::future::try_join;
 use unflake_model::{Group, Order, OrderControl, OutcomeKind, Repetition, TestIndex};
 
-use crate::explain::{Depth, confirm};
+use crate::depth::Depth;
+use crate::in_turn::confirm;
 use crate::oracle::{Answer, Oracle, Stop};
 use crate::roles::{Roles, universes};
 use crate::search::{GROUPS_MAX, all_cleaners, all_groups, group_of, minimal_group};

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use futures_util::future::try_join_all;
 use unflake_model::{Evidence, Finding, Order, OutcomeKind, Repetition, TestIndex, Verdict};
 
-use crate::campaign::{Confirmed, finding};
-use crate::explain::ALONE_CONFIRMED;
+use crate::concluding::{Confirmed, finding};
+use crate::in_turn::ALONE_CONFIRMED;
 use crate::lab::{Lab, OutOfBudget};
 use crate::ledger::Run;
 

@@ -32,9 +32,11 @@ use unflake_model::{HashSeeds, random::Random};
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
-use crate::campaign::{Confirmed, environment, finding, hash_seed};
+use crate::campaign::{environment, hash_seed};
 use crate::choices::{self, Contrast};
-use crate::explain::{Depth, explain, explain_order, explain_random};
+use crate::concluding::{Confirmed, finding};
+use crate::depth::Depth;
+use crate::explain::{explain, explain_order, explain_random};
 use crate::lab::{Lab, OutOfBudget};
 use crate::oracle::order_of;
 use crate::roles::universes;

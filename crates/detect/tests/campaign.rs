@@ -11,8 +11,9 @@ mod truth;
 
 use common::{at, drive, unlimited};
 use truth::sorted;
+use unflake_detect::Depth;
 use unflake_detect::campaign::{Ended, Report, Settings, campaign};
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::explain;
 use unflake_model::{
     Budget, Confidence, Control, Factors, Finding, HashSeeds, OutcomeKind, Spent, Suite, TestIndex,
     Verdict,

@@ -9,8 +9,9 @@ mod common;
 
 use common::{at, drive, unlimited};
 use futures_util::future::join_all;
+use unflake_detect::Depth;
 use unflake_detect::cause::causes;
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::explain;
 use unflake_model::random::Random;
 use unflake_model::{
     Cause, CleanersOf, Dependencies, Finding, Spent, Tally, TestIndex, Tried, Verdict,

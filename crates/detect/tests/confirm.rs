@@ -11,9 +11,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use common::{at, drive, unlimited};
+use unflake_detect::Depth;
 use unflake_detect::confirm::early::with_early;
 use unflake_detect::confirm::{Limits, Tested, put_to_test};
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::explain;
 use unflake_detect::{Inquiry, Lab};
 use unflake_model::{
     Budget, Confidence, Dependencies, Environment, Experiment, Factors, Finding, Means, NotStarted,

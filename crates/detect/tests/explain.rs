@@ -15,8 +15,9 @@ use std::rc::Rc;
 use std::time::Duration;
 use truth::sorted;
 
+use unflake_detect::Depth;
 use unflake_detect::Inquiry;
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::explain;
 use unflake_model::{
     Attempt, Confidence, Control, Dependencies, Evidence, Experiment, Finding, Group, Observation,
     Order, Outcome, Phase, Suite, TestIndex, Verdict,

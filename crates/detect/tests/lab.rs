@@ -17,8 +17,9 @@ use common::{at, drive, unlimited};
 use futures_util::future::{join, join_all, ready, select};
 use proptest::prelude::*;
 use truth::sorted;
+use unflake_detect::Depth;
 use unflake_detect::campaign::{self, campaign};
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::explain;
 use unflake_detect::{Inquiry, Lab, OutOfBudget, Urgency};
 use unflake_model::{
     Attempt, Budget, Dependencies, Experiment, Factors, Finding, Limit, Observation, Order,

@@ -11,10 +11,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use common::{at, drive, unlimited};
+use unflake_detect::Depth;
 use unflake_detect::Inquiry;
 use unflake_detect::campaign::{Ended, Report, Settings, campaign};
 use unflake_detect::categorise::categorise;
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::explain;
 use unflake_model::{
     Budget, Confidence, Environment, Experiment, Factors, Finding, Outcome, Suite, Verdict,
 };

@@ -10,7 +10,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{at, drive, unlimited};
-use unflake_detect::explain::Depth;
+use unflake_detect::Depth;
 use unflake_detect::why::{Known, Plan, why};
 use unflake_model::{
     Budget, Factor, Factors, Finding, HashSeeds, Spent, Suite, TestIndex, Verdict,

@@ -9,15 +9,15 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use unflake_model::{Experiment, NotStarted, Observation, RunId};
+use unflake_model::{Experiment, NotStarted, Observation};
 use unflake_wire::Level;
 
 use crate::agent::{Agent, Purpose, Stage};
 use crate::engine::{Caller, Engine, Ticket, Waiting};
 use crate::error::StartErrorKind;
-use crate::event::{Ending, Event, Failure, Isolation};
+use crate::event::{Ending, Event, Isolation};
 use crate::inbox::AgentId;
-use crate::running::{Blame, Running};
+use crate::running::Running;
 
 /// How often in a row an agent may die before we give up.
 const DEATHS_MAX: u32 = 3;
@@ -51,7 +51,7 @@ impl Engine {
                 _ => "the run ended while the test ran".to_owned(),
             };
             let text = self.last_words(&mut running);
-            self.ready.push_back(ended(running.experiment.run, blame, message, text));
+            self.ready.push_back(blame.event(running.experiment.run, message, text));
         }
         self.conclude(running, ending);
     }
@@ -228,7 +228,7 @@ impl Engine {
         let (_, blame) = running.finish(self.clock.now());
         if let Some(blame) = blame {
             let message = "the test killed the process that its run was forked from".to_owned();
-            self.ready.push_back(ended(running.experiment.run, blame, message, String::new()));
+            self.ready.push_back(blame.event(running.experiment.run, message, String::new()));
         }
         self.conclude(running, Ending::KilledAgent);
     }
@@ -238,17 +238,5 @@ impl Engine {
             Ok(id) => self.server = Some(id),
             Err(kind) => self.gave_up = Some((kind.to_string(), String::new())),
         }
-    }
-}
-
-/// The event of an attempt that was ended from outside.
-pub(crate) fn ended(run: RunId, blame: Blame, message: String, text: String) -> Event {
-    Event::TestEnded {
-        run,
-        test: blame.place.test,
-        attempt: blame.place.attempt,
-        outcome: blame.outcome,
-        duration: blame.duration,
-        failure: Some(Failure { message, text, ..Failure::default() }),
     }
 }

@@ -15,16 +15,15 @@ use unflake_wire::{Collected, Level};
 
 use crate::agent::{Agent, Purpose, Stage};
 use crate::clock::Clock;
-use crate::endings::ended;
 use crate::error::{EngineError, StartError, StartErrorKind, SubmitError};
 use crate::event::Event;
 use crate::inbox::{AgentId, ConnectionId, Inbox, Waker};
 use crate::interrupt::{Interrupt, Watch};
 use crate::launch::{GRACE, Launch, Start};
 use crate::patience::Patience;
-use crate::process::signal_group;
 use crate::roster::{Roster, SetAside};
 use crate::running::{Action, Running};
+use crate::signals::signal_group;
 use crate::workshop::Workshop;
 
 /// How late we may be in seeing a deadline while letters keep coming: one that proves the deadline
@@ -354,7 +353,7 @@ impl Engine {
         if let Some(blame) = blame {
             let message =
                 format!("stopped after {:.1} s: it took too long", blame.duration.as_secs_f64());
-            self.ready.push_back(ended(run, blame, message, String::new()));
+            self.ready.push_back(blame.event(run, message, String::new()));
         }
         match action {
             Action::Terminate => self.signal(ticket, Signal::TERM),

@@ -15,10 +15,11 @@ use crate::error::StartErrorKind;
 use crate::event::{Event, Isolation};
 use crate::inbox::{AgentId, ConnectionId, Letter, Note};
 use crate::looking;
-use crate::process::{Exit, signal_group};
+use crate::process::Exit;
 use crate::progress;
 use crate::roster::{self, Roster};
 use crate::running::Running;
+use crate::signals::signal_group;
 
 /// How long what a dead agent said is waited for. It is in the socket already; only we are slow.
 const LAST_WORDS: Duration = Duration::from_millis(500);

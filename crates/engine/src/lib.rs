@@ -22,6 +22,7 @@
 //! | `inbox` | who says what? |
 //! | `pipes` | how does one speak that cannot connect? |
 //! | `process` | how is a process started, heard and ended? |
+//! | `signals` | how does one hear that it is to leave? |
 //! | `strays` | and whom it leaves behind? |
 //! | `workshop` | where do its files live? |
 //! | `plain` | what comes of a run by the project's own runner? |
@@ -53,6 +54,7 @@ pub mod process;
 mod progress;
 mod roster;
 mod running;
+mod signals;
 pub mod strays;
 mod tail;
 mod workshop;

@@ -25,6 +25,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::clock::Clock;
 use crate::interrupt::Interrupt;
+use crate::signals::signal_group;
 use crate::strays::{self, Register};
 use crate::tail::Tail;
 
@@ -223,14 +224,6 @@ fn wait_without_reaping(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let wait = || rustix::process::waitid(WaitId::Pid(pid), options);
     while wait().is_err_and(|error| error == rustix::io::Errno::INTR) {}
-}
-
-/// Sends a signal to a group, or, if it leads none (yet), to the process.
-pub(crate) fn signal_group(pid: Pid, signal: Signal) {
-    if rustix::process::kill_process_group(pid, signal).is_err() {
-        // No such process any more: that is what was wanted.
-        let _ = rustix::process::kill_process(pid, signal);
-    }
 }
 
 /// How a command that was run to its end came to it.

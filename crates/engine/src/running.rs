@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::Pid;
-use unflake_model::{Experiment, Observation, Outcome, TestIndex};
+use unflake_model::{Experiment, Observation, Outcome, RunId, TestIndex};
 
-use crate::event::{Ending, Isolation};
+use crate::event::{Ending, Event, Failure, Isolation};
 use crate::inbox::{AgentId, ConnectionId};
 use crate::launch::GRACE;
 use crate::looking::Looked;
@@ -73,6 +73,20 @@ pub(crate) struct Blame {
     pub(crate) place: Place,
     pub(crate) outcome: Outcome,
     pub(crate) duration: Duration,
+}
+
+impl Blame {
+    /// What is told of it.
+    pub(crate) fn event(self, run: RunId, message: String, text: String) -> Event {
+        Event::TestEnded {
+            run,
+            test: self.place.test,
+            attempt: self.place.attempt,
+            outcome: self.outcome,
+            duration: self.duration,
+            failure: Some(Failure { message, text, ..Failure::default() }),
+        }
+    }
 }
 
 /// One run under way.
@@ -298,7 +312,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unflake_model::{Order, RunId};
+    use unflake_model::Order;
     use unflake_wire::{End, Ended, Phase};
 
     const TEST: Duration = Duration::from_secs(10);

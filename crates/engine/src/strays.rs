@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use crate::process::signal_group;
+use crate::signals::signal_group;
 
 /// How often who is left is looked for: who is ended may leave others. Those who fork faster than
 /// that, and those whom the kernel cannot end, are given up.

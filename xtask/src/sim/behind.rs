@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use unflake_detect::Depth;
 use unflake_detect::campaign::{Settings, campaign};
 use unflake_detect::confirm::{Limits, Tested, put_to_test};
-use unflake_detect::explain::Depth;
 use unflake_detect::triage::{Conditions, Failed, Judged, triage};
 use unflake_detect::{Inquiry, Lab};
 use unflake_model::random::Random;

@@ -7,9 +7,9 @@
 
 use std::rc::Rc;
 
+use unflake_detect::Depth;
 use unflake_detect::Inquiry;
 use unflake_detect::campaign::{Settings, campaign};
-use unflake_detect::explain::Depth;
 use unflake_detect::why::{Known, Plan, why};
 use unflake_model::{Budget, Confidence, Factors, Suite, Tally, TestIndex, Verdict};
 use unflake_model::{HashSeeds, random::Random};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use unflake_detect::Depth;
 use unflake_detect::campaign::{Report, Settings, campaign};
-use unflake_detect::explain::Depth;
 use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
 use unflake_detect::{Inquiry, Lab};
 use unflake_model::{

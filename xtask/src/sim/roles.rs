@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use unflake_detect::Depth;
 use unflake_detect::Inquiry;
-use unflake_detect::explain::{Depth, explain};
+use unflake_detect::explain::explain;
 use unflake_model::{Budget, Confidence, Finding, Verdict};
 use unflake_sim::scenario::{self, Case, Setting};
 use unflake_sim::{Scenario, TestTruth};

@@ -8,7 +8,7 @@ use unflake_adapter::Part;
 use unflake_app::registry::{address, offer};
 use unflake_campaign::campaign::study;
 use unflake_campaign::question::{Question, Request};
-use unflake_detect::explain::Depth;
+use unflake_detect::Depth;
 use unflake_detect::idflakies::Configuration;
 use unflake_detect::reruns::schedule::Terms;
 use unflake_engine::{Interrupt, Limits};
