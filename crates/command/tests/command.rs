@@ -10,10 +10,10 @@ mod common;
 use std::fs;
 use std::time::Duration;
 
-use common::{ALL_LEVELS, AMPLE, Little, experiment, names, run, run_as, suite, words};
+use common::{ALL_LEVELS, Little, experiment, names, run, run_as, suite, words};
 use unflake_engine::process::Exit;
-use unflake_engine::{Ending, Engine, Event, Interrupt, Level, PlainEnding, Start, StartErrorKind};
-use unflake_model::{Order, Outcome, Phase, Repetition, TestIndex};
+use unflake_engine::{Ending, Event, Interrupt, Level, PlainEnding, Start, StartErrorKind};
+use unflake_model::{Outcome, Phase, Repetition, TestIndex};
 
 const PASSED: Outcome = Outcome::Passed;
 const NOT_RUN: Outcome = Outcome::NotRun;
@@ -283,40 +283,13 @@ fn a_test_that_the_report_does_not_name_or_names_twice_is_an_error_said_as_such(
 }
 
 #[test]
-fn an_order_that_the_runner_does_not_keep_is_not_asked_of_it() {
-    let order = |row: &mut unflake_command::settings::Row| row.order = Some("none".to_owned());
-    let own = ["--own-order=1", "{tests}"];
-    let little = Little::changed(&["pollutes", "victim"], "tap", &own, order);
+fn tests_that_are_run_apart_have_a_process_for_each_stretch() {
+    let little = Little::new(&["pollutes", "victim", "cleans"], "junit", WAYS[2].1);
     let mut engine = little.start();
-    assert_eq!(run(&mut engine, &[0, 1]).outcomes(), [PASSED, FAILED]);
-    assert_eq!(run(&mut engine, &[1, 0]).void().0, "`pollutes` cannot run after `victim`");
-    assert_eq!(run(&mut engine, &[1]).outcomes(), [PASSED]);
-}
-
-#[test]
-fn tests_are_repeated_by_a_runner_that_can_and_else_told_as_skipped() {
-    let twice = |repeats| {
-        let change = |row: &mut unflake_command::settings::Row| row.repeats = repeats;
-        let little = Little::changed(&["pollutes", "victim", "cleans"], "junit", WAYS[2].1, change);
-        let mut engine = little.start();
-        let mut experiment = experiment(3, &[1, 0]);
-        experiment.repetition = Repetition::Twice;
-        let twice = run_as(&mut engine, &experiment);
-        experiment.order = Order::from_distinct([0, 2].map(TestIndex::new));
-        experiment.repetition = Repetition::Between { test: TestIndex::new(1), stride: 1 };
-        let between = run_as(&mut engine, &experiment);
-        experiment.repetition = Repetition::Apart { n_common: 0, target: TestIndex::new(1) };
-        let apart = run_as(&mut engine, &experiment);
-        assert_eq!(apart.outcomes(), [PASSED, FAILED, PASSED, PASSED], "each in its own process");
-        (twice.outcomes(), between)
-    };
-    let (outcomes, between) = twice(true);
-    assert_eq!(outcomes, [PASSED; 4]);
-    assert_eq!(between.outcomes(), [PASSED, FAILED, PASSED, PASSED]);
-    let skipped = Outcome::Skipped;
-    let (outcomes, between) = twice(false);
-    assert_eq!(outcomes, [PASSED, skipped, PASSED, skipped]);
-    assert_eq!(between.void().0, "`victim` cannot be run twice in one process");
+    let mut experiment = experiment(3, &[0, 2]);
+    experiment.repetition = Repetition::Apart { n_common: 0, target: TestIndex::new(1) };
+    let apart = run_as(&mut engine, &experiment);
+    assert_eq!(apart.outcomes(), [PASSED, FAILED, PASSED, PASSED]);
 }
 
 #[test]
@@ -341,53 +314,6 @@ fn a_fresh_agent_for_each_run_is_the_same_from_outside() {
     }
     let crash = Outcome::Crashed { signal: Some(11) };
     assert_eq!(run(&mut engine, &[0, 1, 2]).outcomes(), [PASSED, crash, NOT_RUN]);
-}
-
-#[test]
-fn many_runs_at_once_and_ahead_all_come_back() {
-    let little = Little::new(&["passes", "fails"], "junit", WAYS[2].1);
-    let mut engine = little.try_start(|limits| limits.jobs = 3).unwrap();
-    for number in 0..12 {
-        engine.submit(&experiment(number, &[0, 1])).unwrap();
-    }
-    let mut n_ended = 0;
-    loop {
-        match engine.next_event().unwrap() {
-            Event::RunEnded { ending, .. } => {
-                assert_eq!(ending, Ending::Complete);
-                n_ended += 1;
-            }
-            Event::Idle => break,
-            _ => (),
-        }
-    }
-    assert_eq!(n_ended, 12);
-}
-
-#[test]
-fn an_interrupt_comes_through_and_killing_leaves_the_engine_usable() {
-    let little = Little::new(&["hangs", "passes"], "tap", &["{tests}"]);
-    let interrupt = Interrupt::default();
-    let limits = unflake_engine::Limits {
-        start: Start::Fork,
-        isolation: ALL_LEVELS.to_vec(),
-        start_timeout: AMPLE,
-        test_timeout: AMPLE,
-        run_timeout: None,
-        jobs: 1,
-    };
-    let mut engine = Engine::start(little.project.launch(limits), &interrupt).unwrap();
-    engine.submit(&experiment(1, &[0])).unwrap();
-    loop {
-        match engine.next_event().unwrap() {
-            Event::TestStarted { .. } => interrupt.raise(),
-            Event::Interrupted => break,
-            _ => (),
-        }
-    }
-    engine.kill_all();
-    assert_eq!(engine.next_event().unwrap(), Event::Idle);
-    assert_eq!(run(&mut engine, &[1]).outcomes(), [PASSED]);
 }
 
 #[test]

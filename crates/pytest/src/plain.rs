@@ -213,7 +213,10 @@ impl Plain<'_> {
     /// Whether the runner can be told to run this test by name.
     pub fn can_name(&self, id: &str) -> bool {
         let (name, parameter) = id.split_at(id.find('[').unwrap_or(id.len()));
-        if !self.is_pytest() || parameter.is_empty() {
+        if !self.is_pytest() {
+            return unittest_output::can_read(id);
+        }
+        if parameter.is_empty() {
             return true;
         }
         // A bracket before the name of a test stands in a folder or a file.

@@ -36,8 +36,8 @@ enum Remark {
 pub(crate) fn read(ids: &[&str], output: &str) -> Option<Vec<Said>> {
     let lines: Vec<&str> = output.lines().collect();
     lines.iter().rposition(|line| line.starts_with("Ran ") && line.contains(" test"))?;
-    let remarks = remarks(&lines);
-    let complaints = complaints(&lines);
+    let remarks = remarks(ids, &lines);
+    let complaints = complaints(ids, &lines);
     let mut said: Vec<Said> = ids.iter().map(|id| one(id, &complaints, &remarks)).collect();
     // A class or module that cannot be torn down is the failure of the last test in it.
     for (name, text) in &complaints {
@@ -60,6 +60,9 @@ fn one(
 ) -> Said {
     let said = |outcome, text: &str| Said { outcome, text: text.to_owned() };
     let failed = Outcome::Failed { phase: Phase::Call };
+    if !can_read(id) {
+        return said(Outcome::NotRun, "");
+    }
     if let Some(text) = complaints.get(id) {
         return said(failed, text);
     }
@@ -84,29 +87,34 @@ fn is_in(id: &str, owner: &str) -> bool {
     id.strip_prefix(owner).is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// Whether the name of a test can be told from what stands around it.
+pub(crate) fn can_read(id: &str) -> bool {
+    !id.contains(['(', ')'])
+}
+
 /// A test as it is written for people, `name (module.Class.name)` or, before Python 3.11,
-/// `name (module.Class)`: its id, and what follows.
-fn named(text: &str) -> Option<(String, &str)> {
+/// `name (module.Class)`: its id, and what follows. What is no identifier (a test made by
+/// `setattr` may be called anything) is the name of a test only if one of these is called so.
+fn named<'a>(ids: &[&str], text: &'a str) -> Option<(String, &'a str)> {
     let (name, rest) = text.split_once(" (")?;
     let (place, rest) = rest.split_once(')')?;
     let is_name = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
     };
-    if !is_name(name) || !is_name(place) {
-        return None;
-    }
     let is_whole = place.strip_suffix(name).is_some_and(|owner| owner.ends_with('.'));
-    Some((if is_whole { place.to_owned() } else { format!("{place}.{name}") }, rest))
+    let id = if is_whole { place.to_owned() } else { format!("{place}.{name}") };
+    let is_known = (is_name(name) && is_name(place)) || ids.contains(&id.as_str());
+    is_known.then_some((id, rest))
 }
 
 /// The list at the end: each test that failed, with its complaint.
-fn complaints(lines: &[&str]) -> BTreeMap<String, String> {
+fn complaints(ids: &[&str], lines: &[&str]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut current: Option<String> = None;
     for (place, line) in lines.iter().enumerate() {
         let is_ruled = 0 < place && is_rule(lines[place - 1], '=');
         let header = line.strip_prefix("FAIL: ").or(line.strip_prefix("ERROR: "));
-        if let Some((id, _)) = header.filter(|_| is_ruled).and_then(named) {
+        if let Some((id, _)) = header.filter(|_| is_ruled).and_then(|text| named(ids, text)) {
             found.entry(id.clone()).or_default();
             current = Some(id);
         } else if is_rule(line, '=') || line.starts_with("Ran ") {
@@ -126,11 +134,11 @@ fn is_rule(line: &str, of: char) -> bool {
 }
 
 /// What the lines of tests say where it is not the usual.
-fn remarks(lines: &[&str]) -> BTreeMap<String, Remark> {
+fn remarks(ids: &[&str], lines: &[&str]) -> BTreeMap<String, Remark> {
     let mut found = BTreeMap::new();
     let mut current: Option<String> = None;
     for line in lines {
-        if let Some((id, _)) = named(line) {
+        if let Some((id, _)) = named(ids, line) {
             current = Some(id);
         }
         // What a test printed may stand between its line and the remark.
@@ -214,6 +222,27 @@ FAILED (failures=2, errors=2, skipped=1, expected failures=1, unexpected success
             ]
         );
         assert_eq!(said[5].text, "Traceback: f\n\n");
+    }
+
+    #[test]
+    fn a_test_with_a_name_that_is_no_identifier_is_read_under_it() {
+        let rules = ["=".repeat(70), "-".repeat(70)];
+        for place in ["t.T.test a-b", "t.T"] {
+            let output = format!(
+                "test a-b ({place}) ... FAIL\n\n{}\nFAIL: test a-b ({place})\n{}\nTraceback\n\n\
+                 {}\nRan 1 test in 0.001s\n",
+                rules[0], rules[1], rules[1]
+            );
+            let said = read(&["t.T.test a-b"], &output).unwrap();
+            assert_eq!(said[0].outcome, Outcome::Failed { phase: Phase::Call }, "{place}");
+        }
+    }
+
+    #[test]
+    fn of_a_test_with_a_name_that_cannot_be_told_from_its_place_nothing_is_said() {
+        let said =
+            read(&["t.T.test (a)"], "test (a) (t.T.test (a)) ... FAIL\n\nRan 1 test").unwrap();
+        assert_eq!(said[0].outcome, Outcome::NotRun);
     }
 
     #[test]

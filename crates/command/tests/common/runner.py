@@ -11,10 +11,18 @@ import time
 from xml.sax.saxutils import quoteattr
 
 STATE = []
+LOADED = []
+DIARY = []
+SEEN = []
 LEFT = "left.txt"
+PIPE = "alive"
 
 
 class Skipped(Exception):
+    pass
+
+
+class Broken(Exception):
     pass
 
 
@@ -23,7 +31,19 @@ def perform(name):
     if word == "fails":
         raise AssertionError("1 != 2")
     if word == "skipped":
-        raise Skipped("not today")
+        raise Skipped("said aloud")
+    if word == "broken":
+        raise Broken("no set-up")
+    if word == "writes-diary":
+        DIARY.append(name.split(" ")[-1])
+        raise AssertionError("diary [%s]" % " ".join(DIARY))
+    if word == "loads":
+        LOADED.append(name)
+    if word == "loaded":
+        assert LOADED, "nothing is loaded"
+    if word == "spoils-itself":
+        SEEN.append(name)
+        assert len(SEEN) == 1, "seen before"
     if word == "pollutes":
         STATE.append(name)
     if word == "cleans":
@@ -38,7 +58,10 @@ def perform(name):
     if word == "finds":
         assert not os.path.exists(LEFT), "there is a file"
     if word == "hangs":
-        time.sleep(1000)
+        if os.path.exists(PIPE):
+            os.write(os.open(PIPE, os.O_WRONLY), b"x")
+        while True:
+            signal.pause()
     if word == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(1000)
@@ -49,8 +72,9 @@ def perform(name):
     if word == "exits":
         os._exit(3)
     if word == "prints":
-        print("seen on the screen")
-        raise AssertionError("to be seen")
+        print("written to standard output", flush=True)
+        print("written to standard error", file=sys.stderr, flush=True)
+        raise AssertionError("said aloud")
     if word == "floods":
         sys.stdout.write("x" * 5000000)
     if word == "strays":
@@ -74,6 +98,8 @@ def attempt(name):
         return "passed", ""
     except Skipped as reason:
         return "skipped", str(reason)
+    except Broken as fault:
+        return "error", str(fault)
     except AssertionError as fault:
         return "failed", str(fault)
 
@@ -81,7 +107,8 @@ def attempt(name):
 def junit(results):
     def case(name, outcome, said):
         group, _, last = name.rpartition("::")
-        inner = {"failed": "<failure message=%s>at t.py</failure>", "skipped": "<skipped message=%s/>"}
+        inner = {"failed": "<failure message=%s>at t.py</failure>", "error": "<error message=%s/>",
+                 "skipped": "<skipped message=%s/>"}
         body = inner[outcome] % quoteattr(said) if outcome in inner else ""
         return "<testcase classname=%s name=%s time='0.25'>%s</testcase>" % (
             quoteattr(group), quoteattr(last), body)
@@ -146,7 +173,7 @@ def main(arguments):
             file.write(text)
     elif text:
         print(text)
-    return 1 if any(outcome == "failed" for _, outcome, _ in results) else 0
+    return 1 if any(outcome in ("failed", "error") for _, outcome, _ in results) else 0
 
 
 sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,10 @@
+package com.acme;
+
+import org.junit.jupiter.api.Test;
+
+class CleanerTest {
+    @Test
+    void cleans() {
+        State.isPolluted = false;
+    }
+}

@@ -1,0 +1,10 @@
+package com.acme;
+
+import org.junit.jupiter.api.Test;
+
+class PolluterTest {
+    @Test
+    void pollutes() {
+        State.isPolluted = true;
+    }
+}
