@@ -1,4 +1,4 @@
-"""Circumstances of a run: made otherwise by seed, held fixed without, and gone with the process."""
+"""Circumstances of a run: perturbed by seed, held fixed without, and gone with the process."""
 
 import json
 import os

@@ -54,7 +54,7 @@ class Run(NamedTuple):
     restore: Optional[Dict[str, Any]] = None
     """What is put back between two tests."""
     perturb: Optional[Dict[str, Any]] = None
-    """Which circumstances are made otherwise, and the seed for it; None for none."""
+    """Which circumstances are perturbed, and the seed for it; None for none."""
     trace: Any = False
     count: Any = False
     """Whether a traced run tells how often functions are called, too."""

@@ -1,9 +1,9 @@
 """How can the project's own runner run without us, and still leave the work tree as it was?
 
 It is started in a mount namespace in which the tree and HOME are overlays, and nothing of ours is
-in its process. Where the system refuses, it runs without, unless it is to see files otherwise than
-they are: to write these into the tree itself is out of the question. We stay as its parent: a test
-that kills its parent would end the engine otherwise.
+in its process. Where the system refuses, it runs without, unless it is to be shown changed files: to
+write these into the tree itself is out of the question. We stay as its parent: a test that kills its
+parent would end the engine otherwise.
 
 To load pytest takes longer than what it does for a few tests. So it can be started ahead, while
 tests are collected and a processor has nothing to do: pytest takes arguments from a file, and if

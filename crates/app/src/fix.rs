@@ -24,12 +24,12 @@ use unflake_adapter::{
 use unflake_detect::subset::minimal_subset_at_once;
 use unflake_engine::{Collected, Interrupt, Limits};
 use unflake_known::fix::{Checked, Fix, Patch, Proposal, ProposedFile, Rejected};
-use unflake_known::single::Known;
+use unflake_known::suite_run::Known;
 use unflake_known::{Ended, Exhibit};
 use unflake_model::{Evidence, Finding, Group, OutcomeKind, Suite, TestId, TestIndex, Verdict};
 
 use unflake_campaign::begin::Keep;
-use unflake_campaign::campaign::{Looked, look};
+use unflake_campaign::campaign::{Answered, answer};
 use unflake_campaign::deadline::Deadline;
 use unflake_campaign::error::CampaignError;
 use unflake_campaign::history::History;
@@ -54,7 +54,7 @@ const SUITE_MAX: Duration = Duration::from_mins(10);
 #[derive(Clone, Copy, Debug)]
 pub struct FixRequest<'a> {
     /// The question about the test.
-    pub study: &'a Request,
+    pub findings: &'a Request,
     /// Whether to go on after the first change that helps.
     pub all: bool,
 }
@@ -64,7 +64,7 @@ pub struct FixRequest<'a> {
 pub enum FixError {
     /// Nothing could be found out.
     #[error(transparent)]
-    Study(#[from] CampaignError),
+    Campaign(#[from] CampaignError),
     /// No changes could be thought of.
     #[error(transparent)]
     Mend(#[from] MendError),
@@ -96,20 +96,20 @@ pub fn fix(
     progress: &mut dyn Progress,
 ) -> Result<Fix, FixError> {
     // What is found is put to the test even where the time is up; changes are not.
-    let until = Deadline::new(request.study.wall_max, interrupt);
+    let until = Deadline::new(request.findings.wall_max, interrupt);
     let interrupt = &until.interrupt.lasting();
-    let looked = look(request.study, project, limits, &until, progress)?;
-    let Looked { study, collected, start_time, .. } = looked;
-    let is_cut_short = study.ended != Ended::Confident || interrupt.is_raised();
+    let answered = answer(request.findings, project, limits, &until, progress)?;
+    let Answered { findings, collected, start_time, .. } = answered;
+    let is_cut_short = findings.ended != Ended::Confident || interrupt.is_raised();
     let mut fix = Fix {
-        study,
+        findings,
         patches: Vec::new(),
         rejected: Vec::new(),
         not_tried: Vec::new(),
         reasons: Vec::new(),
         is_cut_short,
     };
-    let Some(exhibit) = fix.study.exhibits.first().cloned() else { return Ok(fix) };
+    let Some(exhibit) = fix.findings.exhibits.first().cloned() else { return Ok(fix) };
     let mender = match mender_for(project, &exhibit, &collected) {
         Ok(mender) => mender,
         Err(reason) => {
@@ -119,10 +119,16 @@ pub fn fix(
     };
     let test_timeout = limits.test_timeout;
     let around = Around { collected: &collected, interrupt, start_time, test_timeout };
-    let (suite, finding) = (fix.study.suite.clone(), &exhibit.finding);
-    let random = known_random(request.study.keep.as_ref(), &suite);
-    let trial =
-        Trial { mender, around, suite: &suite, finding, random, untouched: RefCell::default() };
+    let (suite, finding) = (fix.findings.suite.clone(), &exhibit.finding);
+    let random = known_random(request.findings.keep.as_ref(), &suite);
+    let check = PatchCheck {
+        mender,
+        around,
+        suite: &suite,
+        finding,
+        random,
+        untouched: RefCell::default(),
+    };
     let wrong = wrong(&exhibit, &suite, &project.call().folder, &collected);
     progress.stage("thinking of changes that would put it right");
     let proposed = mender.propose(&wrong, interrupt);
@@ -135,8 +141,8 @@ pub fn fix(
     let mut proposed = patches.into_iter();
     while let Some(proposal) = proposed.next() {
         progress.stage(&format!("trying with the plain runner: {}", proposal.title));
-        let proposal = trial.shortened(proposal, &wrong);
-        match trial.check(&proposal) {
+        let proposal = check.shortened(proposal, &wrong);
+        match check.check(&proposal) {
             Ok(checked) => fix.patches.push(Patch { proposal, checked }),
             Err(_) if interrupt.is_raised() => {
                 // Nothing speaks against it.
@@ -281,7 +287,7 @@ fn known_random(keep: Option<&Keep>, suite: &Suite) -> BTreeSet<TestId> {
 }
 
 /// The project's own runner as the judge of changes.
-struct Trial<'a> {
+struct PatchCheck<'a> {
     mender: &'a dyn Mender,
     around: Around<'a>,
     suite: &'a Suite,
@@ -292,7 +298,7 @@ struct Trial<'a> {
     untouched: RefCell<Vec<Outcomes>>,
 }
 
-impl Trial<'_> {
+impl PatchCheck<'_> {
     /// Whether a change helps and harms nobody; if not, why.
     fn check(&self, proposal: &Proposal) -> Result<Checked, Against> {
         let changed = changed(proposal).map_err(Against::NotTried)?;

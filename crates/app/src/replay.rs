@@ -45,7 +45,7 @@ pub struct ReplayRequest<'a> {
 pub enum ReplayError {
     /// The tests cannot be run.
     #[error(transparent)]
-    Study(#[from] CampaignError),
+    Campaign(#[from] CampaignError),
     /// A test of it is gone.
     #[error("test `{id}` of the run is not collected any more")]
     Gone {
@@ -99,7 +99,7 @@ pub fn replay(
     for number in 0..tries {
         let each = match by {
             By::PlainRunner => run_plainly(run, &*runner, &ids),
-            By::Agent => run_once(&mut world, &experiment).map_err(ReplayError::Study),
+            By::Agent => run_once(&mut world, &experiment).map_err(ReplayError::Campaign),
         };
         match each {
             Ok(each) => replay.differences.extend(differences(run, number, each)),

@@ -9,10 +9,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::whole_order::{Reach, run_whole};
 use unflake_engine::{Interrupt, Limits};
-use unflake_known::single::{Failing, Sequence, Single};
+use unflake_known::suite_run::{Failing, Sequence, SuiteRun};
 use unflake_known::{Failure, Origin, Warning};
 use unflake_model::random::Random;
 use unflake_model::{
@@ -36,7 +36,7 @@ const LOOKED_UP_MAX: usize = 100;
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct SingleRequest {
+pub struct RunRequest {
     /// In which order.
     pub sequence: Sequence,
     /// The seed of that order.
@@ -67,12 +67,12 @@ fn order(sequence: Sequence, suite: &Suite, seed: u64) -> Order {
 
 /// Runs the suite once.
 pub fn single(
-    request: &SingleRequest,
+    request: &RunRequest,
     project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
-) -> Result<Single, CampaignError> {
+) -> Result<SuiteRun, CampaignError> {
     progress.stage("collecting tests");
     let begun = now();
     let engine = start(project, limits, interrupt)?;
@@ -113,7 +113,7 @@ pub fn single(
     let mut failing = ran.failing(&suite);
     // What cannot be looked up is not known; the run itself is not at stake.
     let _ = look_up(&mut failing, &setting, &order, &suite, origin.campaign.as_deref());
-    Ok(Single {
+    Ok(SuiteRun {
         sequence: request.sequence,
         suite: world.engine().suite(|id| {
             suite.find(id).and_then(|test| ran.durations.get(&test)).copied().unwrap_or_default()
@@ -165,10 +165,10 @@ fn run_all(
     logbook: &mut Logbook<'_>,
 ) -> Ran {
     let budget = Budget::unlimited(Confidence::USUAL);
-    let inquiry =
-        Inquiry::new(Rc::clone(suite), budget, |lab| run_whole(lab, order, Look::NOTHING));
+    let analysis =
+        Analysis::new(Rc::clone(suite), budget, |lab| run_whole(lab, order, Look::NOTHING));
     let mut noting = Noting { logbook, ran: Ran::default() };
-    let (reach, _) = drive(inquiry, world, &mut Recall::default(), &mut noting);
+    let (reach, _) = drive(analysis, world, &mut Recall::default(), &mut noting);
     Ran { is_whole: reach == Reach::Whole, ..noting.ran }
 }
 

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use unflake_adapter::{Around, Given, Part, collection_warnings, with_causes};
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::shake::{Culprit, Design, Shaken, root_cause, shake as shaken_by};
 use unflake_engine::{Applied, Interrupt, Limits};
 use unflake_known::shaking::{Plainly, Shaking, Shook};
@@ -76,12 +76,8 @@ pub fn shake(
     let test = target(&question, &suite)?.ok_or(CampaignError::NoTests)?;
     let mut warnings = collection_warnings(&engine);
     let collected = engine.collected().clone();
-    let around = Around {
-        collected: &collected,
-        interrupt,
-        start_time: begun.elapsed(),
-        test_timeout: limits.test_timeout,
-    };
+    let (start_time, test_timeout) = (begun.elapsed(), limits.test_timeout);
+    let around = Around { collected: &collected, interrupt, start_time, test_timeout };
     let mut world = EngineWorld::new(engine, limits.jobs);
     let setting = Setting {
         keep: request.keep.as_ref(),
@@ -105,10 +101,11 @@ pub fn shake(
     progress.stage("shaking the test");
     let mut logbook = Logbook::new(&suite, recorder, progress);
     let quick = factors.iter().filter(|factor| factor.is_quick()).collect();
-    let (seed, rate_min) = (request.seed, request.rate_min);
+    let ShakeRequest { seed, rate_min, .. } = *request;
     let design = Design { test, factors, quick, seed, rate_min };
-    let inquiry = Inquiry::new(suite.clone().into(), request.budget, |lab| shaken_by(lab, design));
-    let (shaken, finish) = drive(inquiry, &mut world, &mut Recall::default(), &mut logbook);
+    let analysis =
+        Analysis::new(suite.clone().into(), request.budget, |lab| shaken_by(lab, design));
+    let (shaken, finish) = drive(analysis, &mut world, &mut Recall::default(), &mut logbook);
     let Logbook { standing, mut recorder, .. } = logbook;
     warnings.extend(broken_off(world.take_error(), &shaken, &mut recorder)?);
     let by_itself = if shaken.is_complete { Ended::Confident } else { Ended::OutOfBudget };

@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_adapter::{Around, Part, collection_warnings, with_causes};
-use unflake_detect::Inquiry;
-use unflake_detect::rerun_study::{Extent, Settings, rerun_study};
+use unflake_detect::Analysis;
+use unflake_detect::rerun_study::{Batches, Extent, rerun_study};
 use unflake_engine::{Interrupt, Limits};
 use unflake_known::{Ended, RerunStudy, Warning};
 use unflake_model::{Budget, Experiment, Order, Suite, TestIndex};
 use unflake_stats::compare::Question;
-use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, tables};
+use unflake_stats::rerun_study::{Attempted, OrderRun, Runs, tables};
 
 use unflake_campaign::begin::{Beginning, Comparison, Keep, Setting};
 use unflake_campaign::deadline::Deadline;
@@ -33,7 +33,7 @@ const MARGIN: f64 = 0.1;
 #[derive(Clone, Debug)]
 pub struct RerunRequest {
     /// How much.
-    pub settings: Settings,
+    pub settings: Batches,
     /// At what price, and how sure.
     pub budget: Budget,
     /// When to stop whatever is running.
@@ -91,8 +91,8 @@ pub fn study_reruns(
     }
     let mut gathered = Gathered { logbook, orders: orders(request, &suite), runs: Vec::new() };
     let settings = request.settings;
-    let inquiry = Inquiry::new(Rc::clone(&suite), budget, |lab| rerun_study(lab, settings));
-    let (extent, finish) = drive(inquiry, &mut world, &mut recall, &mut gathered);
+    let analysis = Analysis::new(Rc::clone(&suite), budget, |lab| rerun_study(lab, settings));
+    let (extent, finish) = drive(analysis, &mut world, &mut recall, &mut gathered);
     let error = world.take_error();
     warnings.extend(error.map(|error| Warning::BrokenOff { reason: with_causes(&error) }));
 
@@ -121,7 +121,7 @@ pub fn study_reruns(
 impl RerunRequest {
     /// The question with everything that changes the answer.
     fn in_full(&self) -> String {
-        let Settings { seed, n_batches, runs_per_batch, alone_max } = self.settings;
+        let Batches { seed, n_batches, runs_per_batch, alone_max } = self.settings;
         format!(
             "study; {n_batches} batches of {runs_per_batch} runs, alone {alone_max}, seed {seed}"
         )
@@ -179,7 +179,7 @@ impl Gathered<'_> {
             let tests = experiment.order.tests();
             match self.orders.get(tests) {
                 Some(order) if tests.len() == n_tests => {
-                    runs.suite.push(SuiteRun { order: *order, attempts });
+                    runs.suite.push(OrderRun { order: *order, attempts });
                 }
                 _ => runs.alone.extend(attempts),
             }

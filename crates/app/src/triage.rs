@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_adapter::{Part, collection_warnings};
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::triage::{Conditions, Failed, Judged, triage as judge};
 use unflake_engine::{Interrupt, Limits};
 use unflake_known::junit_xml::NoReport;
@@ -48,7 +48,7 @@ pub enum TriageError {
     Report(#[from] NoReport),
     /// The tests could not be run.
     #[error(transparent)]
-    Study(#[from] CampaignError),
+    Campaign(#[from] CampaignError),
 }
 
 /// Runs the failed tests of a report again, and says what they are.
@@ -83,11 +83,11 @@ pub fn triage(
     };
     let budget = Budget::unlimited(Confidence::USUAL);
     let asked = failed.clone();
-    let inquiry = Inquiry::new(Rc::clone(&suite), budget, |lab| judge(lab, asked, conditions));
+    let analysis = Analysis::new(Rc::clone(&suite), budget, |lab| judge(lab, asked, conditions));
     // One thing at a time: a build machine has others to do.
     let mut world = EngineWorld::new(engine, 1);
     let mut telling = Telling { suite: &suite, told: String::new(), progress };
-    let (judged, _) = drive(inquiry, &mut world, &mut Recall::default(), &mut telling);
+    let (judged, _) = drive(analysis, &mut world, &mut Recall::default(), &mut telling);
     let not_looked_into = report.failed[judged.len()..].iter();
     let messages = report.failed.iter().map(|(_, message)| message.clone());
     let tests = failed.into_iter().zip(judged).zip(messages);

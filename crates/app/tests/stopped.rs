@@ -16,7 +16,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use unflake_app::fix::{FixRequest, fix};
 use unflake_app::replay::{By, ReplayError, ReplayRequest, replay};
-use unflake_app::run::{SingleRequest, single};
+use unflake_app::run::{RunRequest, single};
 use unflake_app::study::{RerunRequest, study_reruns};
 use unflake_app::triage::{TriageError, TriageRequest, triage};
 use unflake_campaign::begin::{Keep, Unfinished};
@@ -25,10 +25,10 @@ use unflake_campaign::history::History;
 use unflake_campaign::logbook::{Progress, Standing};
 use unflake_campaign::question::{Question, Request};
 use unflake_detect::Depth;
-use unflake_detect::rerun_study::Settings;
+use unflake_detect::rerun_study::Batches;
 use unflake_engine::{Interrupt, Limits, Start};
 use unflake_known::fix::Fix;
-use unflake_known::single::Sequence;
+use unflake_known::suite_run::Sequence;
 use unflake_known::triage::Triage;
 use unflake_model::{Budget, Confidence, Verdict};
 use unflake_pytest::{Project, Runner, Surroundings};
@@ -172,7 +172,7 @@ fn triage_begins_no_other_seed_once_it_is_stopped_and_says_that_it_does_not_know
 #[test]
 fn triage_looks_into_nothing_when_it_is_stopped_before_the_tests_are_collected() {
     let error = triage_until("collecting tests").unwrap_err();
-    assert!(matches!(error, TriageError::Study(CampaignError::Interrupted)), "{error:?}");
+    assert!(matches!(error, TriageError::Campaign(CampaignError::Interrupted)), "{error:?}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_replay_tells_of_the_tries_before_the_one_that_was_stopped() {
         let little = Little::new(&[("test_it.py", &outside.knocking())]);
         let keep = outside.keep(&little);
         let (sequence, command) = (Sequence::Original, "unflake run".to_owned());
-        let request = SingleRequest { sequence, seed: 0, keep: Some(keep.clone()), command };
+        let request = RunRequest { sequence, seed: 0, keep: Some(keep.clone()), command };
         let mut quiet = Raiser::at("no such stage");
         let interrupt = quiet.interrupt.clone();
         single(&request, &little.project, &limits(), &interrupt, &mut quiet).unwrap();
@@ -214,7 +214,7 @@ fn a_replay_that_is_stopped_in_its_first_try_has_nothing_to_tell() {
     let outside = Outside::new();
     let keep = outside.keep(&little);
     let (sequence, command) = (Sequence::Original, "unflake run".to_owned());
-    let request = SingleRequest { sequence, seed: 0, keep: Some(keep.clone()), command };
+    let request = RunRequest { sequence, seed: 0, keep: Some(keep.clone()), command };
     let mut raiser = Raiser::at("running it again");
     let interrupt = raiser.interrupt.clone();
     single(&request, &little.project, &limits(), &interrupt, &mut raiser).unwrap();
@@ -223,7 +223,7 @@ fn a_replay_that_is_stopped_in_its_first_try_has_nothing_to_tell() {
         let request = ReplayRequest { run: &past, by, tries: 2 };
         let error =
             replay(request, &little.project, &limits(), &interrupt, &mut raiser).unwrap_err();
-        assert!(matches!(error, ReplayError::Study(CampaignError::Interrupted)), "{error:?}");
+        assert!(matches!(error, ReplayError::Campaign(CampaignError::Interrupted)), "{error:?}");
     }
 }
 
@@ -233,7 +233,7 @@ fn fix_until(at: &'static str) -> Fix {
         def test_polluter():\n    state.x = 1\n\n\n\
         def test_victim():\n    assert state.x == 0\n";
     let little = Little::new(&[("state.py", "x = 0\n"), ("test_it.py", tests)]);
-    let study = Request {
+    let findings = Request {
         question: Question::Test("test_it.py::test_victim".parse().unwrap()),
         depth: Depth::Roles,
         budget: Budget::unlimited(Confidence::USUAL),
@@ -243,7 +243,7 @@ fn fix_until(at: &'static str) -> Fix {
         keep: None,
         command: "unflake fix".to_owned(),
     };
-    let request = FixRequest { study: &study, all: false };
+    let request = FixRequest { findings: &findings, all: false };
     let mut raiser = Raiser::at(at);
     let interrupt = raiser.interrupt.clone();
     fix(request, &little.project, &limits(), &interrupt, &mut raiser).unwrap()
@@ -255,7 +255,7 @@ fn a_change_that_could_not_be_tried_any_more_is_not_said_not_to_help() {
     assert_eq!((whole.patches.len(), whole.is_cut_short), (1, false));
     for at in ["thinking of changes", "trying with the plain runner: "] {
         let stopped = fix_until(at);
-        assert_eq!(stopped.study.exhibits[0].finding.verdict, Verdict::OdVictim, "{at}");
+        assert_eq!(stopped.findings.exhibits[0].finding.verdict, Verdict::OdVictim, "{at}");
         assert_eq!((stopped.patches.len(), stopped.rejected.len()), (0, 0), "{at}");
         assert!(stopped.is_cut_short, "{at}");
     }
@@ -270,15 +270,15 @@ fn a_study_that_the_user_stopped_is_on_record_as_interrupted() {
         let outside = Outside::new();
         let keep = outside.keep(&little);
         let request = RerunRequest {
-            settings: Settings { seed: 0, n_batches: 2, runs_per_batch: 2, alone_max: 1 },
+            settings: Batches { seed: 0, n_batches: 2, runs_per_batch: 2, alone_max: 1 },
             budget: Budget::unlimited(Confidence::USUAL),
             wall_max: None,
             keep: Some(keep.clone()),
         };
         let mut raiser = Raiser::at(at);
         let interrupt = raiser.interrupt.clone();
-        let study = study_reruns(&request, &little.project, &limits(), &interrupt, &mut raiser);
-        assert_eq!(study.unwrap().is_interrupted, ended == "interrupted");
+        let findings = study_reruns(&request, &little.project, &limits(), &interrupt, &mut raiser);
+        assert_eq!(findings.unwrap().is_interrupted, ended == "interrupted");
         let campaigns = History::open(&keep.file).unwrap().campaigns(9).unwrap();
         let on_record: Vec<_> = campaigns.iter().map(|it| it.ended.as_deref()).collect();
         assert_eq!(on_record, [Some(ended)]);

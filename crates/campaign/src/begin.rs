@@ -27,7 +27,7 @@ use crate::fingerprint;
 use crate::lent::{Lent, leads, lent};
 use crate::recall::Recall;
 use crate::record::{Recorder, answers};
-use crate::terms::{self, Settings, Terms};
+use crate::terms::{self, KeptTerms, Terms};
 use crate::trace::Traced;
 use crate::world::Answer;
 
@@ -207,7 +207,7 @@ impl Setting<'_> {
                 }
                 let beginning = beginning.informed(known);
                 let levels = world.engine().isolation().to_vec();
-                let settings = Settings { terms, levels, warnings: beginning.warnings.clone() };
+                let settings = KeptTerms { terms, levels, warnings: beginning.warnings.clone() };
                 let recorder = self.recorder(store, &settings, &beginning.suite);
                 Ok(Beginning { recorder, ..beginning })
             }
@@ -294,14 +294,14 @@ impl Setting<'_> {
         let Some(keep) = self.keep else { return Recorder::default() };
         let (levels, warnings) = (levels.to_vec(), Vec::new());
         let Ready { code } = keep.ready(&self.project.code_files());
-        let settings = Settings { terms: self.terms(code), levels, warnings };
+        let settings = KeptTerms { terms: self.terms(code), levels, warnings };
         match Store::open(&keep.file) {
             Ok(store) => self.recorder(store, &settings, suite),
             Err(error) => Recorder::broken(&error),
         }
     }
 
-    fn recorder(&self, store: Store, settings: &Settings, suite: &Suite) -> Recorder {
+    fn recorder(&self, store: Store, settings: &KeptTerms, suite: &Suite) -> Recorder {
         let Some(keep) = self.keep else { return Recorder::default() };
         let commit = fingerprint::commit(&keep.root);
         let campaign = Campaign {
@@ -322,7 +322,7 @@ impl Setting<'_> {
 /// A campaign to go on with.
 struct Resumable {
     summary: CampaignSummary,
-    settings: Settings,
+    settings: KeptTerms,
     claim: Claim,
 }
 
@@ -332,7 +332,7 @@ fn resumable(store: &Store, keep: &Keep, terms: &Terms) -> Result<Option<Resumab
     if keep.unfinished == Unfinished::Leave {
         return Ok(None);
     }
-    let is_same = |text: &str| Settings::parse(text).is_some_and(|it| it.terms == *terms);
+    let is_same = |text: &str| KeptTerms::parse(text).is_some_and(|it| it.terms == *terms);
     let Some(found) = store.newest(&keep.root.to_string_lossy(), is_same)? else {
         return Ok(None);
     };
@@ -340,7 +340,7 @@ fn resumable(store: &Store, keep: &Keep, terms: &Terms) -> Result<Option<Resumab
     // Looked at again now that it is ours: another may have just ended it.
     let summary = store.summary(found.id)?;
     let is_done = summary.ended.as_deref() == Some(Ended::Confident.slug());
-    let settings = Settings::parse(&summary.settings).filter(|_| !is_done);
+    let settings = KeptTerms::parse(&summary.settings).filter(|_| !is_done);
     Ok(settings.map(|settings| Resumable { summary, settings, claim }))
 }
 

@@ -10,10 +10,9 @@ use unflake_detect::confirm::plain::TRIES;
 use unflake_detect::reruns::schedule::Exposure;
 use unflake_detect::why::Known;
 use unflake_engine::{Collected, Engine, Interrupt, Limits};
-use unflake_known::{Cold, Ended, Exhibit, Origin, Study, Warning};
+use unflake_known::{Ended, Exhibit, Findings, Origin, PlainAnswer, Warning};
 use unflake_model::{Confidence, RootCause, Spent, Suite, TestIndex, Verdict};
 
-use crate::analysis::{Analysis, Found};
 use crate::baseline::refusals;
 use crate::begin::{Beginning, Comparison, Keep, Ready, Setting, Unfinished};
 use crate::deadline::Deadline;
@@ -22,6 +21,7 @@ use crate::engine_world::{EngineWorld, Stopped};
 use crate::error::CampaignError;
 use crate::exhibits::{Bench, Files, not_asked, replay_if_denied};
 use crate::history::History;
+use crate::investigation::{Found, Investigation};
 use crate::logbook::{Logbook, Progress};
 use crate::open::{how_it_ended, now, start_and};
 use crate::project_world::{Plain, ProjectWorld};
@@ -33,21 +33,21 @@ use crate::trace::{Traced, trace_in};
 
 /// Looks into a project. For one test, what was found is compared with the plain runner first, and
 /// all tests only if that denies it: most questions are answered before all tests are run once.
-pub fn study(
+pub fn find(
     request: &Request,
     project: &dyn Part,
     limits: &Limits,
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
-) -> Result<Study, CampaignError> {
+) -> Result<Findings, CampaignError> {
     let until = Deadline::new(request.wall_max, interrupt);
-    look(request, project, limits, &until, progress).map(|looked| looked.study)
+    answer(request, project, limits, &until, progress).map(|answered| answered.findings)
 }
 
 /// What came of a study, and what it was made with.
-pub struct Looked {
+pub struct Answered {
     /// What was found.
-    pub study: Study,
+    pub findings: Findings,
     /// The tests that there are.
     pub collected: Collected,
     /// How long it takes to start and to collect.
@@ -57,22 +57,22 @@ pub struct Looked {
 }
 
 /// The same as [`study`], with more to go on.
-pub fn look(
+pub fn answer(
     request: &Request,
     project: &dyn Part,
     limits: &Limits,
     until: &Deadline,
     progress: &mut dyn Progress,
-) -> Result<Looked, CampaignError> {
+) -> Result<Answered, CampaignError> {
     let place = Place { part: project, limits, until };
     if let Question::Rounds(..) = request.question {
         // What is counted is rounds; nothing else is run.
-        return study_in(&place, request, Comparison::IfDenied, progress);
+        return answer_in(&place, request, Comparison::IfDenied, progress);
     }
     if matches!(request.question, Question::Suite) {
-        return study_in(&place, request, Comparison::First, progress);
+        return answer_in(&place, request, Comparison::First, progress);
     }
-    let first = study_in(&place, request, Comparison::IfDenied, progress)?;
+    let first = answer_in(&place, request, Comparison::IfDenied, progress)?;
     if !first.is_denied {
         return Ok(first);
     }
@@ -82,9 +82,9 @@ pub fn look(
         // Those runs were made under an isolation that is in doubt.
         keep.unfinished = Unfinished::Leave;
     }
-    let second = study_in(&place, &request, Comparison::First, progress)?;
+    let second = answer_in(&place, &request, Comparison::First, progress)?;
     // An answer that is in doubt is better than one that was cut off.
-    Ok(if second.study.ended == Ended::Confident { second } else { first })
+    Ok(if second.findings.ended == Ended::Confident { second } else { first })
 }
 
 /// Where to look, and how.
@@ -116,12 +116,12 @@ impl Place<'_> {
     }
 }
 
-fn study_in(
+fn answer_in(
     place: &Place<'_>,
     request: &Request,
     comparison: Comparison,
     progress: &mut dyn Progress,
-) -> Result<Looked, CampaignError> {
+) -> Result<Answered, CampaignError> {
     let &Place { part, limits, until } = place;
     progress.stage("collecting tests");
     let (begun, interrupt) = (now(), &until.interrupt);
@@ -160,7 +160,7 @@ fn study_in(
     if let Some((experiment, answer)) = first {
         recall.add(logbook.made(&experiment, &answer), &experiment, answer);
     }
-    let analysis = Analysis {
+    let analysis = Investigation {
         request,
         budget,
         comparison,
@@ -174,16 +174,16 @@ fn study_in(
     let name = logbook.recorder.name();
     let origin = Origin::new(&collected.runner, seed, &request.command, name);
     let origin = Origin { hash_seed: part.call().hash_seed, lent, ..origin };
-    let inquest = Inquest { analysis, part, runner, until, collected, origin: &origin };
-    let held = inquest.hold(&mut world, &mut recall, &mut logbook);
-    let Held { found, mut exhibits, is_denied, warnings: in_the_way } = held;
+    let investigator = Investigator { analysis, part, runner, until, collected, origin: &origin };
+    let investigated = investigator.investigate(&mut world, &mut recall, &mut logbook);
+    let Investigated { found, mut exhibits, is_denied, warnings: in_the_way } = investigated;
     remember_factors(&mut exhibits, &suite, request.keep.as_ref(), code.as_deref());
     warnings.extend(in_the_way);
     let Logbook { records, standing, mut recorder, isolation, .. } = logbook;
     let is_quick = comparison == Comparison::IfDenied;
     let refused = isolation.filter(|_| is_quick).map(|it| refusals(&it)).unwrap_or_default();
     warnings.extend(refused.into_iter().chain(recorder.take_trouble()));
-    let mut study = Study {
+    let mut findings = Findings {
         warnings,
         spent: standing.spent,
         n_recalled: n_recalled + recall.n_lent_taken(),
@@ -192,14 +192,14 @@ fn study_in(
         records,
         ..concluded(found, exhibits, suite, origin)
     };
-    recorder.finish(&study);
-    study.warnings.extend(recorder.take_trouble());
-    Ok(Looked { study, collected: collected.clone(), start_time, is_denied })
+    recorder.finish(&findings);
+    findings.warnings.extend(recorder.take_trouble());
+    Ok(Answered { findings, collected: collected.clone(), start_time, is_denied })
 }
 
 /// What was found, without what it cost.
-fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Origin) -> Study {
-    Study {
+fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Origin) -> Findings {
+    Findings {
         exhibits,
         causes: found.causes,
         changes: found.changes,
@@ -221,7 +221,7 @@ fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Ori
 
 /// Tells with each finding what an earlier `shake` knows about the test. Where it is chance that
 /// seems to decide, a command that shows it every time is worth more than one that may not. What
-/// cannot be looked up is not known.
+/// cannot be answered up is not known.
 fn remember_factors(
     exhibits: &mut [Exhibit],
     suite: &Suite,
@@ -246,8 +246,8 @@ fn remember_factors(
 }
 
 /// An analysis, and with what its findings are put to the test.
-struct Inquest<'a> {
-    analysis: Analysis<'a>,
+struct Investigator<'a> {
+    analysis: Investigation<'a>,
     part: &'a dyn Part,
     runner: &'a dyn PlainRunner,
     until: &'a Deadline,
@@ -256,7 +256,7 @@ struct Inquest<'a> {
 }
 
 /// What was found, and what came of putting it to the test.
-struct Held {
+struct Investigated {
     found: Found,
     exhibits: Vec<Exhibit>,
     /// Whether the plain runner denies some of it.
@@ -265,8 +265,13 @@ struct Held {
     warnings: Vec<Warning>,
 }
 
-impl Inquest<'_> {
-    fn hold(self, world: &mut EngineWorld, recall: &mut Recall, logbook: &mut Logbook<'_>) -> Held {
+impl Investigator<'_> {
+    fn investigate(
+        self,
+        world: &mut EngineWorld,
+        recall: &mut Recall,
+        logbook: &mut Logbook<'_>,
+    ) -> Investigated {
         let Self { analysis, part, runner, until, collected, origin } = self;
         let (suite, is_one) = (analysis.suite, analysis.target.is_some());
         let interrupt = &until.interrupt;
@@ -300,7 +305,7 @@ impl Inquest<'_> {
         let not_tried = not_asked(suite, &exhibits);
         let (exhibits, not_shown) = without_not_shown(exhibits, suite, is_one);
         let in_the_way = broken.into_iter().chain(perturbed).chain(not_tried).chain(not_shown);
-        Held { found, exhibits, is_denied, warnings: in_the_way.collect() }
+        Investigated { found, exhibits, is_denied, warnings: in_the_way.collect() }
     }
 }
 
@@ -313,7 +318,7 @@ fn without_not_shown(
 ) -> (Vec<Exhibit>, Option<Warning>) {
     let is_shown = |exhibit: &Exhibit| {
         exhibit.finding.verdict != Verdict::Nio
-            || exhibit.cold.said().is_some_and(|cold| 0 < cold.as_predicted)
+            || exhibit.plain.said().is_some_and(|cold| 0 < cold.as_predicted)
     };
     let (mut shown, not_shown): (Vec<Exhibit>, Vec<Exhibit>) =
         exhibits.into_iter().partition(is_shown);
@@ -322,7 +327,7 @@ fn without_not_shown(
     if is_one {
         shown.extend(not_shown.into_iter().map(|mut exhibit| {
             exhibit.finding.verdict = Verdict::InsufficientEvidence;
-            exhibit.cold = Cold::NotAsked;
+            exhibit.plain = PlainAnswer::NotAsked;
             exhibit.reproduce.clear();
             exhibit
         }));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unflake_detect::{Inquiry, Room};
+use unflake_detect::{Analysis, Room};
 use unflake_model::{Experiment, Means, RunId};
 
 use crate::recall::Recall;
@@ -10,7 +10,7 @@ use crate::world::{Finish, Happening, Source, Watcher, World};
 
 /// Asks and tells until there is an answer.
 pub fn drive<T: 'static>(
-    mut inquiry: Inquiry<T>,
+    mut analysis: Analysis<T>,
     world: &mut dyn World,
     recall: &mut Recall,
     watcher: &mut dyn Watcher,
@@ -19,9 +19,9 @@ pub fn drive<T: 'static>(
     let mut finish = Finish::Complete;
     loop {
         let mut n_recalled = 0;
-        for experiment in inquiry.ask_for(under_way.room(world)) {
+        for experiment in analysis.ask_for(under_way.room(world)) {
             if let Some((number, answer)) = recall.take(&experiment) {
-                inquiry.tell(&answer.observation);
+                analysis.tell(&answer.observation);
                 watcher.ran(&experiment, &answer, Source::Recalled { number });
                 n_recalled += 1;
             } else {
@@ -30,13 +30,13 @@ pub fn drive<T: 'static>(
                 under_way.0.insert(experiment.run, experiment);
             }
         }
-        for suspicion in inquiry.take_suspicions() {
+        for suspicion in analysis.take_suspicions() {
             watcher.suspects(&suspicion);
         }
-        for finding in inquiry.take_conclusions() {
+        for finding in analysis.take_conclusions() {
             watcher.found(&finding);
         }
-        if let Some(answer) = inquiry.take_answer() {
+        if let Some(answer) = analysis.take_answer() {
             return (answer, finish);
         }
         if 0 < n_recalled {
@@ -49,7 +49,7 @@ pub fn drive<T: 'static>(
                 let Some(experiment) = under_way.0.remove(&answer.observation.run) else {
                     continue;
                 };
-                inquiry.tell(&answer.observation);
+                analysis.tell(&answer.observation);
                 watcher.ran(&experiment, &answer, Source::Run);
             }
             Happening::Interrupted(cut_off) => {
@@ -60,7 +60,7 @@ pub fn drive<T: 'static>(
                     }
                 }
                 under_way.0.clear();
-                inquiry.abandon();
+                analysis.abandon();
             }
         }
     }
@@ -138,17 +138,17 @@ mod tests {
         }
     }
 
-    fn inquiry(scenario: &Scenario) -> Inquiry<Finding> {
+    fn analysis(scenario: &Scenario) -> Analysis<Finding> {
         let suite = Rc::new(scenario.sim.suite().clone());
         let budget = Budget::unlimited(Confidence::USUAL);
         let target = scenario.targets[0];
-        Inquiry::new(suite, budget, |lab| explain(lab, target, Depth::Roles))
+        Analysis::new(suite, budget, |lab| explain(lab, target, Depth::Roles))
     }
 
     fn ask(scenario: &Scenario, n_runs: usize, recall: &mut Recall) -> (Finding, Finish, Log) {
         let mut world = SimWorld { scenario, waiting: Vec::new(), n_left: n_runs };
         let mut log = Log::default();
-        let (finding, finish) = drive(inquiry(scenario), &mut world, recall, &mut log);
+        let (finding, finish) = drive(analysis(scenario), &mut world, recall, &mut log);
         (finding, finish, log)
     }
 

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use unflake_adapter::{Part, PlainRunner, Site};
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::choices::DecidingChoice;
-use unflake_detect::confirm::early::Early;
 use unflake_detect::confirm::plain::reproductions;
-use unflake_detect::confirm::{Limits, Tested, put_to_test};
+use unflake_detect::confirm::while_searching::TriedMeanwhile;
+use unflake_detect::confirm::{ConfirmTerms, Tested, put_to_test};
 use unflake_engine::{Collected, Interrupt};
-use unflake_known::{Choice, Cold, Ended, Exhibit, Origin, Record, Seen, State, Warning};
+use unflake_known::{Choice, Ended, Exhibit, Origin, PlainAnswer, Record, Seen, State, Warning};
 use unflake_model::{
     Budget, Confidence, Experiment, Finding, StateKind, Suite, TestId, TestIndex, Verdict,
 };
@@ -77,29 +77,29 @@ impl Bench<'_> {
     pub(crate) fn test(
         &self,
         findings: &[Finding],
-        early: Option<Early>,
+        meanwhile: Option<TriedMeanwhile>,
         world: &mut EngineWorld,
     ) -> Vec<Tested> {
         if self.ended == Ended::Interrupted {
             // Who has pressed Ctrl-C does not want to wait for more runs.
             return findings.iter().cloned().map(Tested::not_tested).collect();
         }
-        let limits = Limits {
+        let limits = ConfirmTerms {
             is_dear: self.runner.is_dear(),
             is_short: self.ended != Ended::Confident,
             asks_denial: self.is_in_doubt,
             files: self.files.numbers.clone(),
         };
         let (findings, budget) = (findings.to_vec(), Budget::unlimited(Confidence::USUAL));
-        let inquiry = Inquiry::new(Rc::clone(self.suite), budget, |lab| {
-            put_to_test(lab, findings, early, limits)
+        let analysis = Analysis::new(Rc::clone(self.suite), budget, |lab| {
+            put_to_test(lab, findings, meanwhile, limits)
         });
         let suite = &**self.suite;
         let plain = Plain { runner: self.runner, suite, files: &self.files.of_tests };
         std::thread::scope(|scope| {
             let mut world = ProjectWorld::new(world, plain, scope, self.interrupt);
             world.is_broken = self.is_broken;
-            drive(inquiry, &mut world, &mut Recall::default(), &mut Nobody).0
+            drive(analysis, &mut world, &mut Recall::default(), &mut Nobody).0
         })
     }
 
@@ -129,7 +129,7 @@ impl Bench<'_> {
         };
         Exhibit {
             reproduce,
-            cold: said.into(),
+            plain: said.into(),
             factors: Vec::new(),
             failure: failures.first().map(|attempt| attempt.failure.clone()),
             state,
@@ -179,7 +179,7 @@ fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> Vec<S
 pub(crate) fn not_asked(suite: &Suite, exhibits: &[Exhibit]) -> Vec<Warning> {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for exhibit in exhibits {
-        if let Cold::Refused(reason) = &exhibit.cold {
+        if let PlainAnswer::Refused(reason) = &exhibit.plain {
             let id = suite.id(exhibit.finding.test).to_string();
             by_reason.entry(reason).or_default().push(id);
         }
@@ -194,10 +194,10 @@ pub(crate) fn not_asked(suite: &Suite, exhibits: &[Exhibit]) -> Vec<Warning> {
 /// What fails under circumstances that cannot be given to the plain runner, such as the order of
 /// listings, is shown by running the run again.
 pub(crate) fn replay_if_denied(exhibit: &mut Exhibit, origin: &Origin) {
-    let is_shown = exhibit.cold.said().is_some_and(|said| 0 < said.as_predicted);
+    let is_shown = exhibit.plain.said().is_some_and(|said| 0 < said.as_predicted);
     if exhibit.finding.fails_under.is_some() && !is_shown {
-        if exhibit.cold.said().is_some() {
-            exhibit.cold = Cold::NotAsked;
+        if exhibit.plain.said().is_some() {
+            exhibit.plain = PlainAnswer::NotAsked;
         }
         let run = exhibit.finding.failed_in.map(|run| origin.run_name(run));
         exhibit.reproduce = run.map(|run| format!("unflake replay {run}")).into_iter().collect();

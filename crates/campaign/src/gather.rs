@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::whole_order::run_whole;
 use unflake_engine::Ending;
 use unflake_model::{Budget, Confidence, Experiment, Look, NotStarted, Order, OutcomeKind, Suite};
@@ -55,8 +55,8 @@ pub(crate) fn gather(
         Gathering { answers: Vec::new(), n_ended: 0, n_tests: order.len(), stage, progress };
     gathering.tell();
     let budget = Budget::unlimited(Confidence::USUAL);
-    let inquiry = Inquiry::new(Rc::clone(suite), budget, |lab| run_whole(lab, order, look));
-    let (_, finish) = drive(inquiry, world, &mut Recall::default(), &mut gathering);
+    let analysis = Analysis::new(Rc::clone(suite), budget, |lab| run_whole(lab, order, look));
+    let (_, finish) = drive(analysis, world, &mut Recall::default(), &mut gathering);
     let answers = gathering.answers;
     let error = world.take_error().or_else(|| not_started(answers.last()?));
     // Where there is no going on, it was not the user who stopped it.

@@ -12,14 +12,14 @@ use std::time::Duration;
 use unflake_adapter::{Call, Part};
 use unflake_engine::Level;
 use unflake_known::shaking::Shaking;
-use unflake_known::single::Known;
+use unflake_known::suite_run::Known;
 use unflake_known::{
-    Failure, KnownFactor, Past, PastCampaign, PastFailure, PastRecord, RunName, Study, saved,
+    Failure, Findings, KnownFactor, Past, PastCampaign, PastFailure, PastRecord, RunName, saved,
 };
 use unflake_model::{Environment, Experiment, Observation, RunId, Suite, TestId, Verdict};
 use unflake_store::{CampaignId, CampaignSummary, Store, StoreError};
 
-use crate::terms::Settings;
+use crate::terms::KeptTerms;
 
 /// Names suggested for one that is not known.
 const SIMILAR_MAX: usize = 5;
@@ -156,8 +156,8 @@ impl PastRun {
         }
     }
 
-    fn settings(&self) -> Option<Settings> {
-        Settings::parse(&self.campaign.settings)
+    fn settings(&self) -> Option<KeptTerms> {
+        KeptTerms::parse(&self.campaign.settings)
     }
 
     /// How the project was called; `None` if the record does not say.
@@ -227,7 +227,7 @@ impl History {
     }
 
     /// What a campaign found, as it was shown then.
-    pub fn study(&self, selector: &str) -> Result<Study, HistoryError> {
+    pub fn findings(&self, selector: &str) -> Result<Findings, HistoryError> {
         let id = self.store.campaign(selector)?;
         let summary = self.store.summary(id)?;
         let campaign = summary.short_id.clone();
@@ -261,7 +261,7 @@ impl History {
                 continue;
             }
             let Some(shaking) = self.shaking(&campaign.id.to_string())? else { continue };
-            let code = Settings::parse(&campaign.settings).map(|settings| settings.terms.code);
+            let code = KeptTerms::parse(&campaign.settings).map(|settings| settings.terms.code);
             let shaken = Shaken { campaign: campaign.short_id, code, shaking };
             all.entry(shaken.shaking.test.clone()).or_insert(shaken);
         }
@@ -339,8 +339,8 @@ impl History {
 
     /// The groups of polluters that a campaign found for a test; none if that cannot be read.
     fn polluters(&self, campaign: CampaignId, test: &TestId) -> Vec<Vec<TestId>> {
-        let Ok(study) = self.study(&campaign.to_string()) else { return Vec::new() };
-        let view = study.view();
+        let Ok(findings) = self.findings(&campaign.to_string()) else { return Vec::new() };
+        let view = findings.view();
         let exhibit = view.suite.find(test).and_then(|test| view.exhibit(test));
         let groups = exhibit.map(|exhibit| exhibit.finding.dependencies.polluters.as_slice());
         let ids = |group: &Vec<_>| group.iter().map(|test| view.suite.id(*test).clone()).collect();
@@ -395,7 +395,7 @@ pub fn similar(suite: &Suite, id: &TestId) -> Vec<TestId> {
 
 /// What a campaign asked, in a word or two; its command line where that is not known.
 fn question(campaign: &CampaignSummary) -> String {
-    let asked = Settings::parse(&campaign.settings).map(|settings| settings.terms.question);
+    let asked = KeptTerms::parse(&campaign.settings).map(|settings| settings.terms.question);
     let short = asked.as_deref().and_then(|asked| asked.split("; ").next());
     short.unwrap_or(&campaign.command).to_owned()
 }

@@ -15,7 +15,7 @@ use unflake_model::{Experiment, Group, Repetition, Suite, Tally, TestId, TestInd
 use unflake_store::{CampaignId, Store, StoreError};
 
 use crate::record::answers;
-use crate::terms::{Settings, Terms};
+use crate::terms::{KeptTerms, Terms};
 use crate::world::Answer;
 
 /// Campaigns that are asked.
@@ -68,7 +68,7 @@ pub(crate) fn lent(
 ) -> Result<Lent, StoreError> {
     let mut lent = Lent::default();
     for campaign in store.campaigns(CAMPAIGNS_MAX)? {
-        let settings = Settings::parse(&campaign.settings).filter(|_| campaign.root == root);
+        let settings = KeptTerms::parse(&campaign.settings).filter(|_| campaign.root == root);
         let Some(settings) = settings.filter(|it| it.terms.lends_to(terms)) else { continue };
         let is_other = |(levels, _): &(Vec<Level>, _)| *levels != settings.levels;
         if lent.isolation.as_ref().is_some_and(is_other) {
@@ -119,12 +119,12 @@ pub(crate) fn leads(store: &Store, suite: &Suite, test: TestIndex) -> Vec<Group>
 /// The groups of polluters or of state-setters that a campaign found for a test; none if that
 /// cannot be read.
 fn groups(store: &Store, campaign: CampaignId, test: &TestId) -> Vec<Vec<TestId>> {
-    let study = || {
+    let findings = || {
         let suite = store.suite(campaign).ok()?;
         saved::read(&store.findings(campaign).ok()??, suite.into()).ok()
     };
-    let Some(study) = study() else { return Vec::new() };
-    let view = study.view();
+    let Some(findings) = findings() else { return Vec::new() };
+    let view = findings.view();
     let Some(exhibit) = view.suite.find(test).and_then(|test| view.exhibit(test)) else {
         return Vec::new();
     };

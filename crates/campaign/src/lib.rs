@@ -17,14 +17,13 @@
 //! | [`recall`], `lent` | which runs need not be made again? |
 //! | [`record`], [`logbook`] | what is written down, and who is told how it goes? |
 //! | [`campaign`] | all of this for `detect` and `why` |
-//! | `analysis` | which analysis answers which question? |
+//! | `investigation` | which analysis answers which question? |
 //! | `exhibits` | what came of putting to the test what was found? |
 //! | [`gather`] | all tests once, with a look |
 //! | [`dirt`], [`trace`] | what do tests leave behind, and what do they call? |
 //! | [`history`] | what happened in earlier campaigns? |
 //! | [`masked`], [`deadline`] | what is hidden, and when does it end? |
 
-mod analysis;
 pub mod baseline;
 pub mod begin;
 pub mod campaign;
@@ -37,6 +36,7 @@ mod exhibits;
 mod fingerprint;
 pub mod gather;
 pub mod history;
+mod investigation;
 mod lent;
 pub mod logbook;
 pub mod masked;

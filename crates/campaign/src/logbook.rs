@@ -73,7 +73,7 @@ pub struct Logbook<'p> {
     orders: BTreeSet<u64>,
     /// The run of the original order, and how each test ended there.
     original: Option<(RunId, Vec<OutcomeKind>)>,
-    /// Where a test ended otherwise than in the original order for the first time.
+    /// Where a test ended differently than in the original order for the first time.
     otherwise: BTreeMap<TestIndex, (RunId, OutcomeKind, Rc<Order>)>,
     /// Whether each suspect and each finding is told of at once, and the names of tests.
     pub tells: Option<Rc<Suite>>,

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use unflake_known::{Failure, State, Study};
+use unflake_known::{Failure, Findings, State};
 use unflake_model::StateChange;
 use unflake_model::secret::Secrets;
 
@@ -64,14 +64,14 @@ pub(crate) fn to_keep(said: &str) -> String {
 }
 
 /// What was found, as it is kept.
-pub(crate) fn study_to_keep(study: &Study) -> Study {
-    let mut study = study.clone();
-    for exhibit in &mut study.exhibits {
+pub(crate) fn findings_to_keep(findings: &Findings) -> Findings {
+    let mut findings = findings.clone();
+    for exhibit in &mut findings.exhibits {
         exhibit.state.iter_mut().for_each(hide_to_keep);
         if let Some(failure) = &mut exhibit.failure {
             failure.message = to_keep(&failure.message);
             failure.text = to_keep(&failure.text);
         }
     }
-    study
+    findings
 }

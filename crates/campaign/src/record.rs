@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use unflake_adapter::with_causes;
 use unflake_known::shaking::{Shaking, Shook};
-use unflake_known::{Failure, Study, Warning, saved};
+use unflake_known::{Failure, Findings, Warning, saved};
 use unflake_model::{Experiment, Observation, Repetition, RunId, TestIndex};
 use unflake_store::{Campaign, CampaignId, Claim, Conclusion, FailureText, Store, StoreError};
 
@@ -109,14 +109,14 @@ impl Recorder {
     }
 
     /// Writes down what was found.
-    pub fn finish(&mut self, study: &Study) {
-        let verdicts: Vec<_> = study
+    pub fn finish(&mut self, findings: &Findings) {
+        let verdicts: Vec<_> = findings
             .exhibits
             .iter()
             .map(|exhibit| (exhibit.finding.test, exhibit.finding.verdict))
             .collect();
-        let findings = saved::write(&masked::study_to_keep(study));
-        let ended = study.ended.slug();
+        let ended = findings.ended.slug();
+        let findings = saved::write(&masked::findings_to_keep(findings));
         let conclusion = Conclusion { ended, findings: &findings, verdicts: &verdicts };
         self.write(|store, campaign| store.finish(campaign, &conclusion));
     }

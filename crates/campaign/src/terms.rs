@@ -45,7 +45,7 @@ pub(crate) struct Terms {
 
 /// What the history knows about how a campaign began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Settings {
+pub(crate) struct KeptTerms {
     /// What must be equal to go on with it.
     pub(crate) terms: Terms,
     /// The levels of isolation under which it runs.
@@ -62,7 +62,7 @@ impl Terms {
     }
 }
 
-impl Settings {
+impl KeptTerms {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }

@@ -9,15 +9,15 @@ use crate::commands::learn::LearnArgs;
 use crate::commands::lint::LintArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::orders::OrdersArgs;
-use crate::commands::rerun_study::RerunStudyArgs;
 use crate::commands::schema::SchemaArgs;
 use crate::commands::shake::ShakeArgs;
+use crate::commands::study::StudyArgs;
 use crate::commands::trace::TraceArgs;
 use crate::commands::triage::TriageArgs;
 use crate::history_args::HistoryArgs;
 use crate::run_args::{ReplayArgs, RunArgs};
 use crate::screen::ScreenArgs;
-use crate::study_args::{DetectArgs, FixArgs, WhyArgs};
+use crate::search_args::{DetectArgs, FixArgs, WhyArgs};
 
 const ABOUT: &str = "Finds flaky tests, says of what kind they are and on what they depend";
 
@@ -85,7 +85,7 @@ Examples:
 
 Exit codes:
   0  done; nothing flaky was found
-  1  flaky tests were found; tests failed (run); it ended otherwise than on record (replay);
+  1  flaky tests were found; tests failed (run); it ended differently than on record (replay);
      a factor was found (shake); no change helps (fix); tests are dirty (lint);
      a failure is no flake (triage)
   2  the command line, or a file it names, makes no sense
@@ -120,7 +120,7 @@ pub(crate) enum Command {
     /// Run the tests once, and say what is known about those that fail
     Run(RunArgs),
     /// Run the suite again and again: failure rates by order, bursts, which fail together
-    Study(RerunStudyArgs),
+    Study(StudyArgs),
     /// Run the failed tests of a JUnit report again, and say which are flaky and of what kind
     Triage(TriageArgs),
     /// List the tests that leave something behind, and what

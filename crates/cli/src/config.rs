@@ -26,7 +26,7 @@ use crate::exit::Failure;
 use crate::isolation::IsolationArg;
 use crate::own_args::own_options;
 use crate::screen::ColorArg;
-use crate::study_args::DepthArg;
+use crate::search_args::DepthArg;
 use crate::suite_file::place;
 use crate::typed_values::{flake_rate, time_limit};
 

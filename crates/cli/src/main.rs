@@ -21,8 +21,8 @@ mod project_args;
 mod run_args;
 mod running;
 mod screen;
+mod search_args;
 mod store_args;
-mod study_args;
 mod suite_file;
 mod typed_values;
 
@@ -100,14 +100,14 @@ fn settled(name: &str) -> Result<clap::Command, Failure> {
 
 fn run(command: Command, screen: Screen) -> Result<u8, Failure> {
     match command {
-        Command::Detect(args) => commands::study::detect(&args, screen),
-        Command::Why(args) => commands::study::why(&args, screen),
+        Command::Detect(args) => commands::detect::detect(&args, screen),
+        Command::Why(args) => commands::detect::why(&args, screen),
         Command::Fix(args) => commands::fix::run(&args, screen),
         Command::History(args) => commands::history::run(&args, screen).map(|()| exit::SUCCESS),
         Command::Replay(args) => commands::replay::run(&args, screen),
         Command::Run(args) => commands::run::run(&args, screen),
         Command::Shake(args) => commands::shake::run(&args, screen),
-        Command::Study(args) => commands::rerun_study::run(&args, screen),
+        Command::Study(args) => commands::study::run(&args, screen),
         Command::Triage(args) => commands::triage::run(&args, screen),
         Command::Lint(args) => commands::lint::run(&args, screen),
         Command::Trace(args) => commands::trace::run(&args, screen),

@@ -247,7 +247,7 @@ pub struct Ran {
     pub ending: Ending,
     /// Which levels of isolation held.
     pub isolation: Isolation,
-    /// What was made otherwise, if anything was said about it.
+    /// What was perturbed, if anything was said about it.
     pub perturbed: Option<Perturbed>,
 }
 

@@ -40,4 +40,4 @@ pub use fixture::{
     Stopped, Subject, Terms, Told,
 };
 pub use live::Live;
-pub use report::{Excluded, Fault, Report, assert_conforms, examine};
+pub use report::{Conformance, Excluded, Fault, assert_conforms, examine};

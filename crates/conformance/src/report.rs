@@ -8,7 +8,7 @@ use crate::trial::Departure;
 
 /// What came of all checks on an adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct Conformance {
     /// The adapter.
     pub adapter: String,
     /// Checks that do not apply to it.
@@ -38,9 +38,12 @@ pub struct Fault {
 }
 
 /// Makes all checks.
-pub fn examine(fixture: &dyn Fixture) -> Report {
-    let mut report =
-        Report { adapter: fixture.adapter().to_owned(), excluded: Vec::new(), faults: Vec::new() };
+pub fn examine(fixture: &dyn Fixture) -> Conformance {
+    let mut report = Conformance {
+        adapter: fixture.adapter().to_owned(),
+        excluded: Vec::new(),
+        faults: Vec::new(),
+    };
     for Check { name, shows, run } in CHECKS {
         match run(fixture) {
             Ok(()) => (),
@@ -51,7 +54,7 @@ pub fn examine(fixture: &dyn Fixture) -> Report {
     report
 }
 
-impl Report {
+impl Conformance {
     /// What is wrong, in full; nothing if all is well and these checks, by name and reason, are
     /// those that do not apply.
     pub fn complaint(&self, excluded: &[(&str, &str)]) -> String {

@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 
 use fake::{FULL, Fake, Fault};
 use unflake_adapter::Abilities;
-use unflake_conformance::{CHECKS, Excluded, Report, Role, assert_conforms, examine};
+use unflake_conformance::{CHECKS, Conformance, Excluded, Role, assert_conforms, examine};
 use unflake_model::{Control, Factor, Factors, HashSeeds, Outcome, Phase};
 
 const PASSED: Outcome = Outcome::Passed;
 const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
 
-fn report(fault: Fault) -> Report {
+fn report(fault: Fault) -> Conformance {
     examine(&Fake { fault, abilities: abilities(fault) })
 }
 

@@ -10,8 +10,8 @@
 //! from one on seem to have a role, the pass is made again behind that one. A test that seems to
 //! have a role, or of which no pass says anything, is asked about in a process of its own; all that
 //! seem to have none are asked about together, forwards and backwards, with the cleaners known left
-//! out. If the target ends otherwise than alone, the search finds out behind which of them. What a
-//! pass misses is thus missed only if tests that it takes for innocent, too, hide it in both
+//! out. If the target ends differently than alone, the search finds out behind which of them. What
+//! a pass misses is thus missed only if tests that it takes for innocent, too, hide it in both
 //! directions.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -85,7 +85,7 @@ pub(crate) fn environment(hash_seeds: HashSeeds, seed: u64, number: u64) -> Envi
 
 /// What a campaign does.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SuiteSettings {
     /// The seed of all orders.
     pub seed: u64,
     /// How often to run the original order while something fails in it.
@@ -115,7 +115,7 @@ pub struct SetUp {
 
 /// Why a campaign looked no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum SuiteEnd {
     /// Enough orders were run for the confidence asked for.
     Confident,
     /// The budget did not cover another order.
@@ -124,7 +124,7 @@ pub enum Ended {
 
 /// What a campaign found.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct SuiteFindings {
     /// Every test that is not simply passing, in original order.
     pub findings: Vec<Finding>,
     /// Findings that share a root cause.
@@ -141,11 +141,11 @@ pub struct Report {
     /// Under how many hash seeds tests were run, each with an order of its own; 1 if not varied.
     pub n_seeds: u64,
     /// Why the campaign looked no further.
-    pub ended: Ended,
+    pub ended: SuiteEnd,
 }
 
 /// Runs a campaign.
-pub async fn campaign(lab: Lab, settings: Settings) -> Report {
+pub async fn campaign(lab: Lab, settings: SuiteSettings) -> SuiteFindings {
     let mut campaign = Campaign {
         not_isolated: lab.suite().tests().collect(),
         by_seed: vec![Tally::default(); lab.suite().n_tests()],
@@ -167,8 +167,8 @@ pub async fn campaign(lab: Lab, settings: Settings) -> Report {
         n_orders: 0,
     };
     let ended = match campaign.look_around().await {
-        Ok(()) => Ended::Confident,
-        Err(OutOfBudget) => Ended::OutOfBudget,
+        Ok(()) => SuiteEnd::Confident,
+        Err(OutOfBudget) => SuiteEnd::OutOfBudget,
     };
     campaign.report(ended).await
 }
@@ -176,7 +176,7 @@ pub async fn campaign(lab: Lab, settings: Settings) -> Report {
 struct Campaign {
     lab: Lab,
     explore: Lab,
-    settings: Settings,
+    settings: SuiteSettings,
     suspects: BTreeSet<TestIndex>,
     findings: BTreeMap<TestIndex, Finding>,
     /// Of tests that never failed in a plain run, as far as was known then.
@@ -608,7 +608,7 @@ impl Campaign {
             let batch: Vec<Turn> = (0..self.lab.width()).map(|_| turns.ask()).collect();
             let suite = Rc::clone(self.lab.suite());
             let planned = Planned::new(&suite, self.settings.seed);
-            let Settings { hash_seeds, seed, .. } = self.settings;
+            let SuiteSettings { hash_seeds, seed, .. } = self.settings;
             let environment = |number| environment(hash_seeds, seed, number);
             let orders: Vec<(Order, Environment)> = batch
                 .iter()
@@ -628,7 +628,7 @@ impl Campaign {
         self.settings.hash_seeds == HashSeeds::Varied && self.n_seeds + 1 < n_wanted
     }
 
-    async fn report(mut self, ended: Ended) -> Report {
+    async fn report(mut self, ended: SuiteEnd) -> SuiteFindings {
         for test in self.lab.suite().tests() {
             let record = *self.lab.ledger().of(test);
             if record.failed_in.is_some() {
@@ -659,7 +659,7 @@ impl Campaign {
         }
         let findings: Vec<Finding> = findings.into_values().collect();
         let ledger = self.lab.ledger();
-        Report {
+        SuiteFindings {
             causes: causes(&findings),
             findings,
             changes: ledger.changes().collect(),

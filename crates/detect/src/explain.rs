@@ -275,8 +275,8 @@ async fn confirm_alone(oracle: &Oracle) -> Result<(), Stop> {
     oracle.ask_at_least(&[], ALONE_CONFIRMED).await.map(|_| ())
 }
 
-/// A prefix after which the target ends otherwise than alone: one that was seen, or else all other
-/// tests, in several arrangements. Where one of them ends the process, it is left out.
+/// A prefix after which the target ends differently than alone: one that was seen, or else all
+/// other tests, in several arrangements. Where one of them ends the process, it is left out.
 async fn context_with_effect(
     oracle: &Oracle,
     alone: Evidence,

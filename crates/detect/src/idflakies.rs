@@ -85,7 +85,7 @@ pub enum Verify {
 
 /// How the tool is set up.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct RoundSettings {
     /// Which orders to run.
     pub configuration: Configuration,
     /// How many rounds to run.
@@ -105,7 +105,7 @@ pub struct Settings {
     pub verify: Verify,
 }
 
-impl Settings {
+impl RoundSettings {
     /// The defaults of the tool and of the study.
     pub fn of_the_study(seed: u64) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Settings {
         }
     }
 
-    /// Tests that ended otherwise than in the original order, and how.
+    /// Tests that ended differently than in the original order, and how.
     fn ended_otherwise(
         self,
         run: &Run,
@@ -153,7 +153,7 @@ impl Settings {
 
 /// What the tool reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct RoundFindings {
     /// Every flaky test with its class, and the rounds in which it failed.
     pub flaky: BTreeMap<TestIndex, (Class, Vec<u64>)>,
     /// Whether the module was given up because its original order never passed.
@@ -165,14 +165,18 @@ pub struct Report {
 }
 
 /// Runs the tool.
-pub async fn idflakies(lab: Lab, settings: Settings) -> Report {
-    let mut report = Report::default();
+pub async fn idflakies(lab: Lab, settings: RoundSettings) -> RoundFindings {
+    let mut report = RoundFindings::default();
     // Out of budget: the report holds what was found until then.
     report.is_short = detect(&lab, settings, &mut report).await.is_err();
     report
 }
 
-async fn detect(lab: &Lab, settings: Settings, report: &mut Report) -> Result<(), OutOfBudget> {
+async fn detect(
+    lab: &Lab,
+    settings: RoundSettings,
+    report: &mut RoundFindings,
+) -> Result<(), OutOfBudget> {
     let Some(failing) = set_up(lab, settings).await? else {
         report.discarded = true;
         return Ok(());
@@ -212,7 +216,10 @@ async fn detect(lab: &Lab, settings: Settings, report: &mut Report) -> Result<()
 }
 
 /// Tests that fail in the original order; `None` if the module is to be given up.
-async fn set_up(lab: &Lab, settings: Settings) -> Result<Option<BTreeSet<TestIndex>>, OutOfBudget> {
+async fn set_up(
+    lab: &Lab,
+    settings: RoundSettings,
+) -> Result<Option<BTreeSet<TestIndex>>, OutOfBudget> {
     let mut failing = BTreeSet::new();
     for _ in 0..settings.tries {
         let run = lab.run(Order::original(lab.suite())).await?;
@@ -230,7 +237,7 @@ async fn set_up(lab: &Lab, settings: Settings) -> Result<Option<BTreeSet<TestInd
 /// The classes of tests that ended otherwise in this order.
 async fn classify_all(
     lab: &Lab,
-    settings: Settings,
+    settings: RoundSettings,
     order: &Order,
     others: &[(TestIndex, Evidence)],
 ) -> Result<Vec<Class>, OutOfBudget> {
@@ -244,7 +251,7 @@ async fn classify_all(
 
 async fn classify(
     lab: &Lab,
-    settings: Settings,
+    settings: RoundSettings,
     order: &Order,
     others: &[(TestIndex, Evidence)],
 ) -> Result<Vec<Class>, OutOfBudget> {

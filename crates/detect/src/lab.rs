@@ -1,7 +1,7 @@
 //! Where analyses and the world meet: ask for experiments, tell observations.
 //!
-//! From outside, an [`Inquiry`] is a plain state machine: [`Inquiry::ask`] hands out experiments,
-//! [`Inquiry::tell`] takes observations in any order, and at some point there is an answer. Who
+//! From outside, an [`Analysis`] is a plain state machine: [`Analysis::ask`] hands out experiments,
+//! [`Analysis::tell`] takes observations in any order, and at some point there is an answer. Who
 //! answers (engine, queue, simulator) and how many at once is not its business.
 //!
 //! From inside, an analysis is straight code that awaits its answers: `lab.run(order).await?`. The
@@ -212,13 +212,13 @@ impl Desk {
 }
 
 /// One analysis at work, seen from outside.
-pub struct Inquiry<T> {
+pub struct Analysis<T> {
     pool: LocalPool,
     desk: Rc<RefCell<Desk>>,
     answer: Rc<RefCell<Option<T>>>,
 }
 
-impl<T: 'static> Inquiry<T> {
+impl<T: 'static> Analysis<T> {
     /// Starts an analysis of a suite under a budget.
     pub fn new<F>(suite: Rc<Suite>, budget: Budget, analysis: impl FnOnce(Lab) -> F) -> Self
     where

@@ -1,6 +1,6 @@
 //! Which tests are flaky, of what kind, and on what do they depend?
 //!
-//! Analyses that ask and are told. Each is an `async fn` over a [`Lab`]; an [`Inquiry`] turns it
+//! Analyses that ask and are told. Each is an `async fn` over a [`Lab`]; an [`Analysis`] turns it
 //! into a state machine that hands out experiments and takes observations in any order. Nothing
 //! here starts a process, reads a clock, or draws a number that does not follow from a seed: the
 //! simulator, the engine and the queue answer the very same experiments.
@@ -60,4 +60,4 @@ pub mod whole_order;
 pub mod why;
 
 pub use depth::Depth;
-pub use lab::{Inquiry, Lab, OutOfBudget, PlainAsk, Room, Suspicion, Urgency};
+pub use lab::{Analysis, Lab, OutOfBudget, PlainAsk, Room, Suspicion, Urgency};

@@ -1,6 +1,6 @@
 //! "Does this prefix have the effect?" answered by experiment, with three possible answers.
 //!
-//! The *effect* is that the target ends otherwise than it does alone: a victim fails, a brittle
+//! The *effect* is that the target ends differently than it does alone: a victim fails, a brittle
 //! passes. A deterministic target answers with one run. A noisy one (it fails at some rate alone,
 //! and at another after the prefix that was seen to matter) is asked again and again until Wald's
 //! sequential probability ratio test decides between the two rates.

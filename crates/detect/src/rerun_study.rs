@@ -16,7 +16,7 @@ use crate::lab::{Lab, OutOfBudget, Urgency};
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct Batches {
     /// The seed of the shuffled orders.
     pub seed: u64,
     /// Batches, each of one order.
@@ -27,7 +27,7 @@ pub struct Settings {
     pub alone_max: u64,
 }
 
-impl Settings {
+impl Batches {
     /// The order of a batch.
     pub fn order(&self, suite: &Suite, batch: u64) -> Order {
         match batch {
@@ -48,14 +48,14 @@ pub enum Extent {
 }
 
 /// Makes all runs of a study.
-pub async fn rerun_study(lab: Lab, settings: Settings) -> Extent {
+pub async fn rerun_study(lab: Lab, settings: Batches) -> Extent {
     match make(&lab.part(Urgency::Explore), settings).await {
         Ok(()) => Extent::Whole,
         Err(OutOfBudget) => Extent::Part,
     }
 }
 
-async fn make(lab: &Lab, settings: Settings) -> Result<(), OutOfBudget> {
+async fn make(lab: &Lab, settings: Batches) -> Result<(), OutOfBudget> {
     let suite = Rc::clone(lab.suite());
     for batch in 0..settings.n_batches {
         let order = settings.order(&suite, batch);

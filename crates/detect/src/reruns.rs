@@ -36,7 +36,7 @@ const RUNS_PUT_ASIDE: u64 = 50;
 
 /// What to do.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct RerunSettings {
     /// The seed of all orders.
     pub seed: u64,
     /// What a run costs, and when to stop.
@@ -47,7 +47,7 @@ pub struct Settings {
 
 /// How rerunning came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RerunEnd {
     /// As agreed.
     Done(Done),
     /// Before that.
@@ -56,7 +56,7 @@ pub enum Ended {
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RerunFindings {
     /// About each test that passed and failed.
     pub findings: Vec<Finding>,
     /// How many others are expected to fail at random.
@@ -68,11 +68,15 @@ pub struct Report {
     /// Attempts in them.
     pub n_attempts: u64,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: RerunEnd,
 }
 
 /// Runs tests again until it is no longer worth it. A candidate for each test of the suite.
-pub async fn reruns(lab: Lab, settings: Settings, candidates: Vec<Candidate>) -> Report {
+pub async fn reruns(
+    lab: Lab,
+    settings: RerunSettings,
+    candidates: Vec<Candidate>,
+) -> RerunFindings {
     let schedule = Schedule::new(&candidates, Belief::new(&settings.rates), settings.terms);
     let mut work = Work {
         lab: lab.part(Urgency::Explore),
@@ -85,14 +89,14 @@ pub async fn reruns(lab: Lab, settings: Settings, candidates: Vec<Candidate>) ->
         open: BTreeSet::new(),
         findings: Vec::new(),
     };
-    let ended = work.go_on().await.map_or(Ended::OutOfBudget, Ended::Done);
+    let ended = work.go_on().await.map_or(RerunEnd::OutOfBudget, RerunEnd::Done);
     work.open.extend(work.unveiled.drain(..).map(|(test, _)| test));
     let look = |test: &TestIndex| explain(lab.part(Urgency::Investigate), *test, Depth::Kind);
     work.findings.extend(join_all(work.open.iter().map(look)).await);
     work.findings.sort_by_key(|finding| finding.test);
     let Work { schedule, n_batches, n_attempts, findings, .. } = work;
     let runs_min = schedule.fewest_runs().unwrap_or(0);
-    Report { findings, hidden: schedule.hidden(), runs_min, n_batches, n_attempts, ended }
+    RerunFindings { findings, hidden: schedule.hidden(), runs_min, n_batches, n_attempts, ended }
 }
 
 struct Work {

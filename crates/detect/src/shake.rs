@@ -6,7 +6,7 @@
 //! run with a seed of its own. So each run tries nine factors at once, and each factor is on in
 //! half of all runs.
 //!
-//! A run that ends otherwise than the test does with everything fixed is a *hit*. Because a
+//! A run that ends differently than the test does with everything fixed is a *hit*. Because a
 //! perturbed run can be made again exactly, the hit is narrowed down under its own seed: which of
 //! its factors are needed? By halving, so that one of nine takes about four questions; factors
 //! that act only together come out together. What is left is put to the test again, in turn with

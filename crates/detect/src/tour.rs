@@ -74,7 +74,7 @@ struct Halt {
     begin: usize,
     /// How many had been run now.
     end: usize,
-    /// Whether it ended otherwise than alone.
+    /// Whether it ended differently than alone.
     has_effect: bool,
 }
 

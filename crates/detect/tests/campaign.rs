@@ -12,7 +12,7 @@ mod truth;
 use common::{at, drive, unlimited};
 use truth::sorted;
 use unflake_detect::Depth;
-use unflake_detect::campaign::{Ended, Report, Settings, campaign};
+use unflake_detect::campaign::{SuiteEnd, SuiteFindings, SuiteSettings, campaign};
 use unflake_detect::explain::explain;
 use unflake_model::{
     Budget, Confidence, Control, Factors, Finding, HashSeeds, OutcomeKind, Spent, Suite, TestIndex,
@@ -23,8 +23,8 @@ use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, generate};
 use unflake_stats::rate::Rate;
 
-fn settings(seed: u64) -> Settings {
-    Settings {
+fn settings(seed: u64) -> SuiteSettings {
+    SuiteSettings {
         seed,
         tries: 3,
         depth: Depth::Roles,
@@ -37,12 +37,12 @@ fn settings(seed: u64) -> Settings {
 }
 
 /// Until a test that fails in 5 % of the orders would have been seen with 95 %: 59 orders.
-fn run(sim: &SimSuite, seed: u64, width: usize) -> (Report, Spent) {
+fn run(sim: &SimSuite, seed: u64, width: usize) -> (SuiteFindings, Spent) {
     let budget = Budget::unlimited(Confidence::USUAL);
     drive(sim, budget, width, |lab| campaign(lab, settings(seed)))
 }
 
-fn found(report: &Report, test: TestIndex) -> Option<&Finding> {
+fn found(report: &SuiteFindings, test: TestIndex) -> Option<&Finding> {
     report.findings.iter().find(|finding| finding.test == test)
 }
 
@@ -83,7 +83,7 @@ fn no_confirmed_verdict_contradicts_the_truth_at_any_width() {
     for (name, seed, sim) in suites() {
         for width in [1, 5] {
             let (report, _) = run(&sim, seed, width);
-            assert_eq!(report.ended, Ended::Confident, "{name}");
+            assert_eq!(report.ended, SuiteEnd::Confident, "{name}");
             for finding in &report.findings {
                 assert_confirms_only_truth(&sim, finding, &format!("{name}, width {width}"));
             }
@@ -116,7 +116,7 @@ fn a_brittle_that_any_other_test_makes_pass_is_found() {
         let phenomenon = Phenomenon::Brittle { brittle: at(200), setters, pollutes: vec![] };
         let suite = Suite::of_sizes(&[5; 80]).unwrap();
         let sim = SimSuite::planted(suite, &[phenomenon], Timing::USUAL, seed).unwrap();
-        let settings = Settings { depth: Depth::Kind, ..settings(seed) };
+        let settings = SuiteSettings { depth: Depth::Kind, ..settings(seed) };
         let budget = Budget::unlimited(Confidence::USUAL);
         let (report, _) = drive(&sim, budget, 5, |lab| campaign(lab, settings));
         let verdict = found(&report, at(200)).map(|f| (f.verdict, f.confirmed));
@@ -186,7 +186,7 @@ fn a_calm_suite_takes_one_try_and_has_nothing_to_report() {
         assert_eq!((report.set_up.tries, report.set_up.failing.len()), (1, 0));
         assert!(report.findings.is_empty() && report.causes.is_empty());
         assert_eq!(report.changes, []);
-        assert_eq!(report.ended, Ended::Confident);
+        assert_eq!(report.ended, SuiteEnd::Confident);
         // ln 0.05 / ln 0.95 = 58.4.
         // Two orders are run under the hash seed of all plain runs.
         assert!((60..60 + width as u64).contains(&report.n_orders), "{}", report.n_orders);
@@ -337,7 +337,7 @@ fn twenty_runs_of_100_000_tests_give_a_report() {
     let sim = large();
     let budget = Budget::unlimited(Confidence::USUAL).with_runs(20).unwrap();
     let (report, spent) = drive(&sim, budget, 4, |lab| campaign(lab, settings(1)));
-    assert_eq!(report.ended, Ended::OutOfBudget);
+    assert_eq!(report.ended, SuiteEnd::OutOfBudget);
     assert!(spent.runs <= 20);
     assert!(2 <= report.n_orders, "the original order and its reverse");
     let brittle = found(&report, at(33_333)).expect("test 7 stands before it, or behind");
@@ -394,7 +394,7 @@ fn who_leaves_something_behind_is_run_before_all_others() {
     // Enough for a few orders only.
     let budget = Budget::unlimited(Confidence::USUAL).with_attempts(60 * 6).unwrap();
     let flaky = |dirty: Vec<TestIndex>| {
-        let settings = Settings { dirty, depth: Depth::Kind, ..settings(1) };
+        let settings = SuiteSettings { dirty, depth: Depth::Kind, ..settings(1) };
         let (report, _) = drive(&sim, budget, 1, |lab| campaign(lab, settings));
         victims.iter().filter(|victim| found(&report, **victim).is_some()).count()
     };

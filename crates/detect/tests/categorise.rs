@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{at, drive, unlimited};
 use unflake_detect::categorise::categorise;
-use unflake_detect::{Inquiry, OutOfBudget};
+use unflake_detect::{Analysis, OutOfBudget};
 use unflake_model::{
     Attempt, Environment, Experiment, Observation, Outcome, Phase, Suite, TestIndex, Verdict,
 };
@@ -41,7 +41,7 @@ fn category_of(sim: &SimSuite, test: TestIndex) -> (Verdict, u64) {
 /// The category of test 7, if it ends like this.
 fn category_if(outcome: impl Fn(&Experiment) -> Outcome) -> Verdict {
     let suite = Rc::new(Suite::of_sizes(&[5, 5]).unwrap());
-    let inquiry = Inquiry::new(suite, unlimited(), |lab| categorise(lab, at(7), N_RUNS));
+    let analysis = Analysis::new(suite, unlimited(), |lab| categorise(lab, at(7), N_RUNS));
     let answer = |experiment: &Experiment| {
         let of = |test| if test == at(7) { outcome(experiment) } else { Outcome::Passed };
         let attempt = |test| Attempt { test, outcome: of(test), duration: Duration::ZERO };
@@ -51,7 +51,7 @@ fn category_if(outcome: impl Fn(&Experiment) -> Outcome) -> Verdict {
             Duration::ZERO,
         )
     };
-    inquiry.drive(4, |experiments| experiments.iter().map(answer).collect()).0.unwrap()
+    analysis.drive(4, |experiments| experiments.iter().map(answer).collect()).0.unwrap()
 }
 
 const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };

@@ -12,10 +12,10 @@ use std::rc::Rc;
 
 use common::{at, drive, unlimited};
 use unflake_detect::Depth;
-use unflake_detect::confirm::early::with_early;
-use unflake_detect::confirm::{Limits, Tested, put_to_test};
+use unflake_detect::confirm::while_searching::trying_meanwhile;
+use unflake_detect::confirm::{ConfirmTerms, Tested, put_to_test};
 use unflake_detect::explain::explain;
-use unflake_detect::{Inquiry, Lab};
+use unflake_detect::{Analysis, Lab};
 use unflake_model::{
     Budget, Confidence, Dependencies, Environment, Experiment, Factors, Finding, Means, NotStarted,
     Observation, Spent, Suite, Tally, TestIndex, Tried, Verdict,
@@ -69,13 +69,13 @@ fn shop() -> SimSuite {
 fn test_all(
     sim: &SimSuite,
     findings: Vec<Finding>,
-    limits: Limits,
+    limits: ConfirmTerms,
 ) -> (Vec<Tested>, Vec<Experiment>) {
     let asked: RefCell<Vec<Experiment>> = RefCell::default();
     let suite = Rc::new(sim.suite().clone());
     let budget = Budget::unlimited(Confidence::USUAL);
-    let inquiry = Inquiry::new(suite, budget, |lab| put_to_test(lab, findings, None, limits));
-    let (tested, _) = inquiry.drive(2, |batch| {
+    let analysis = Analysis::new(suite, budget, |lab| put_to_test(lab, findings, None, limits));
+    let (tested, _) = analysis.drive(2, |batch| {
         let plain = batch.iter().filter(|it| it.means != Means::Agent).cloned();
         asked.borrow_mut().extend(plain);
         batch.iter().map(|it| sim.observe(it)).collect()
@@ -85,7 +85,7 @@ fn test_all(
 
 fn tried(is_dear: bool) -> (Vec<(u32, u32, u32)>, Vec<usize>) {
     let findings = [1, 2, 3, 4].map(victim).to_vec();
-    let limits = Limits { is_dear, ..Limits::default() };
+    let limits = ConfirmTerms { is_dear, ..ConfirmTerms::default() };
     let (tested, asked) = test_all(&shop(), findings, limits);
     let said = tested.iter().map(|it| it.said.clone().unwrap().unwrap());
     let said = said.map(|it| (it.as_predicted, it.tries, it.others));
@@ -108,7 +108,7 @@ fn where_a_start_is_cheap_each_is_tried_alone() {
 #[test]
 fn the_state_that_is_named_is_what_the_test_reads_among_all_that_is_left() {
     let sim = shop();
-    let (tested, _) = test_all(&sim, vec![victim(1)], Limits::default());
+    let (tested, _) = test_all(&sim, vec![victim(1)], ConfirmTerms::default());
     let places: Vec<&str> = tested[0].state.iter().map(|it| it.place.as_str()).collect();
     assert_eq!(places.len(), 1, "{places:?}");
     assert!(sim.places_read(at(1)).contains(places[0]), "{places:?}");
@@ -119,14 +119,14 @@ fn the_state_that_is_named_is_what_the_test_reads_among_all_that_is_left() {
 #[test]
 fn where_state_cannot_be_put_back_none_is_named() {
     let sim = shop().without_putting_back();
-    let (tested, _) = test_all(&sim, vec![victim(1)], Limits::default());
+    let (tested, _) = test_all(&sim, vec![victim(1)], ConfirmTerms::default());
     assert_eq!(tested[0].state, []);
     assert!(tested[0].said.clone().unwrap().unwrap().is_complete(), "but the runner shows it");
 }
 
 #[test]
 fn when_the_search_was_short_the_runner_is_asked_and_state_only_as_long_as_that_takes() {
-    let limits = Limits { is_short: true, ..Limits::default() };
+    let limits = ConfirmTerms { is_short: true, ..ConfirmTerms::default() };
     let (tested, asked) = test_all(&shop(), [1, 3, 4].map(victim).to_vec(), limits);
     assert_eq!(asked.len(), 9);
     assert!(tested.iter().all(|it| it.said.clone().unwrap().unwrap().is_complete()));
@@ -148,7 +148,7 @@ fn the_choices_that_decide_are_named_and_only_they() {
         let failing = (0..1000).map(Environment::open_choices).find(|it| fails(test, *it));
         Finding { fails_under: failing, ..finding(test, Verdict::Id) }
     });
-    let (tested, _) = test_all(&sim, findings.collect(), Limits::default());
+    let (tested, _) = test_all(&sim, findings.collect(), ConfirmTerms::default());
     for it in tested {
         let OpenChoices { n, deciding: (first, last) } = sim.open_choices(it.finding.test).unwrap();
         let mut named = vec![first, last];
@@ -168,9 +168,9 @@ fn stumbling() -> SimSuite {
     SimSuite::planted(suite, &[phenomenon], Timing::USUAL, 1).unwrap()
 }
 
-fn files(sim: &SimSuite) -> Limits {
+fn files(sim: &SimSuite) -> ConfirmTerms {
     let file = |test| sim.suite().class_of(test).get();
-    Limits { files: sim.suite().tests().map(file).collect(), ..Limits::default() }
+    ConfirmTerms { files: sim.suite().tests().map(file).collect(), ..ConfirmTerms::default() }
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_test_that_fails_everywhere_is_told_as_it_is() {
     let suite = Suite::of_sizes(&[2, 2]).unwrap();
     let sim = SimSuite::planted(suite, &[phenomenon], Timing::USUAL, 1).unwrap();
     let findings = vec![finding(at(0), Verdict::AlwaysFailing)];
-    let limits = Limits { asks_denial: true, ..files(&sim) };
+    let limits = ConfirmTerms { asks_denial: true, ..files(&sim) };
     let (tested, _) = test_all(&sim, findings, limits);
     assert_eq!(tested[0].finding.verdict, Verdict::AlwaysFailing);
     assert_eq!((&tested[0].guilty_files, tested[0].is_denied), (&vec![], false));
@@ -200,8 +200,8 @@ fn a_test_that_fails_everywhere_is_told_as_it_is() {
 #[test]
 fn what_the_runner_passes_each_time_is_denied_where_isolation_is_in_doubt() {
     // The agent collects all files, which the runner does not; nobody says which file is whose.
-    let limits = Limits { asks_denial: true, ..Limits::default() };
-    let stumbles = Limits { files: vec![0; 6], ..limits };
+    let limits = ConfirmTerms { asks_denial: true, ..ConfirmTerms::default() };
+    let stumbles = ConfirmTerms { files: vec![0; 6], ..limits };
     let findings = vec![finding(at(0), Verdict::AlwaysFailing)];
     let (tested, _) = test_all(&stumbling(), findings, stumbles);
     assert!(tested[0].is_denied);
@@ -213,9 +213,10 @@ fn a_runner_that_cannot_be_asked_says_why_and_the_state_is_named_all_the_same() 
     let suite = Rc::new(sim.suite().clone());
     let budget = Budget::unlimited(Confidence::USUAL);
     let findings = vec![victim(1)];
-    let inquiry =
-        Inquiry::new(suite, budget, |lab| put_to_test(lab, findings, None, Limits::default()));
-    let (tested, _) = inquiry.drive(2, |batch| {
+    let analysis = Analysis::new(suite, budget, |lab| {
+        put_to_test(lab, findings, None, ConfirmTerms::default())
+    });
+    let (tested, _) = analysis.drive(2, |batch| {
         let answer = |it: &Experiment| match it.means {
             Means::Agent => sim.observe(it),
             Means::Plain { .. } => {
@@ -233,15 +234,15 @@ fn search_and_try(case: Case, width: usize) -> (Vec<Tested>, usize) {
     let setting = Setting { n_tests: 60, noise: 0.0, seed: 5 };
     let scenario = case.scenario(setting);
     let target = scenario.targets[0];
-    let analysis = |lab: Lab| with_early(lab.clone(), explain(lab, target, Depth::Roles));
-    let ((finding, early), _) = drive(&scenario.sim, unlimited(), width, analysis);
+    let analysis = |lab: Lab| trying_meanwhile(lab.clone(), explain(lab, target, Depth::Roles));
+    let ((finding, meanwhile), _) = drive(&scenario.sim, unlimited(), width, analysis);
     let suite = Rc::new(scenario.sim.suite().clone());
     let budget = Budget::unlimited(Confidence::USUAL);
-    let inquiry = Inquiry::new(suite, budget, |lab| {
-        put_to_test(lab, vec![finding], early, Limits::default())
+    let analysis = Analysis::new(suite, budget, |lab| {
+        put_to_test(lab, vec![finding], meanwhile, ConfirmTerms::default())
     });
     let mut n_plain = 0;
-    let (tested, _) = inquiry.drive(2, |batch| {
+    let (tested, _) = analysis.drive(2, |batch| {
         n_plain += batch.iter().filter(|it| it.means != Means::Agent).count();
         batch.iter().map(|it| scenario.sim.observe(it)).collect()
     });
@@ -258,7 +259,7 @@ fn what_was_tried_while_the_search_went_on_is_not_tried_again() {
             assert!(tested[0].said.clone().unwrap().unwrap().is_complete(), "{what}");
             assert_eq!(tested[0].state.len(), 1, "{what}");
         }
-        // Whoever suspects nobody tries nothing early; random failures are counted at the end.
+        // Whoever suspects nobody tries nothing meanwhile; random failures are counted at the end.
         let (tested, n_plain) = search_and_try(Case::RandomFailure, width);
         assert!(5 <= n_plain, "{n_plain}");
         assert!(tested[0].said.clone().unwrap().is_some());
@@ -269,6 +270,6 @@ fn what_was_tried_while_the_search_went_on_is_not_tried_again() {
 fn choices_that_no_factor_perturbs_are_not_asked_for() {
     let nothing = Environment::Perturbed { factors: Factors::NONE, seed: 0 };
     let finding = Finding { fails_under: Some(nothing), ..finding(at(4), Verdict::Id) };
-    let (tested, _) = test_all(&shop(), vec![finding], Limits::default());
+    let (tested, _) = test_all(&shop(), vec![finding], ConfirmTerms::default());
     assert_eq!(tested[0].choices, []);
 }

@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use truth::sorted;
 
+use unflake_detect::Analysis;
 use unflake_detect::Depth;
-use unflake_detect::Inquiry;
 use unflake_detect::explain::explain;
 use unflake_model::{
     Attempt, Confidence, Control, Dependencies, Evidence, Experiment, Finding, Group, Observation,
@@ -217,7 +217,7 @@ fn tests_that_sometimes_end_the_process_do_not_hide_a_victim() {
 }
 
 /// Spec 2.3: pairs find all single polluters and state-setters, triples all their cleaners. The
-/// test comes under suspicion as in a campaign: it was seen to end otherwise than alone.
+/// test comes under suspicion as in a campaign: it was seen to end differently than alone.
 #[test]
 fn asking_about_every_single_test_finds_every_single_role() {
     for seed in 0..20 {
@@ -350,12 +350,12 @@ fn class_by_class(suite: &Suite, experiment: &Experiment) -> Observation {
 fn classes_are_never_parted_where_the_runner_keeps_them_together() {
     let suite = Rc::new(Suite::of_sizes(&[4, 4, 4, 1]).unwrap().controlled(Control::CLASSES));
     for depth in [Depth::Roles, Depth::Exhaustive] {
-        let inquiry =
-            Inquiry::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(7), depth));
+        let analysis =
+            Analysis::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(7), depth));
         let answer = |asked: Vec<Experiment>| {
             asked.iter().map(|experiment| class_by_class(&suite, experiment)).collect()
         };
-        let (finding, _) = inquiry.drive(2, answer);
+        let (finding, _) = analysis.drive(2, answer);
         assert_eq!(finding.verdict, Verdict::OdVictim);
         assert_eq!(finding.dependencies.polluters, [vec![at(2)], vec![at(5), at(6)]]);
     }
@@ -386,16 +386,16 @@ fn only_subsequences_are_run_where_the_runner_keeps_the_listed_order() {
         |asked: Vec<Experiment>| -> Vec<Observation> { asked.iter().map(as_listed).collect() };
     for depth in [Depth::Roles, Depth::Exhaustive, Depth::OneByOne] {
         for width in [1, 4] {
-            let inquiry =
-                Inquiry::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(6), depth));
-            let (finding, _) = inquiry.drive(width, answer);
+            let analysis =
+                Analysis::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(6), depth));
+            let (finding, _) = analysis.drive(width, answer);
             assert_eq!(finding.verdict, Verdict::NotFlaky, "{depth:?}");
         }
     }
     // With its cleaner in every whole order, it takes the search one by one to see the victim.
-    let inquiry =
-        Inquiry::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(5), Depth::OneByOne));
-    let (finding, _) = inquiry.drive(2, answer);
+    let analysis =
+        Analysis::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(5), Depth::OneByOne));
+    let (finding, _) = analysis.drive(2, answer);
     assert_eq!((finding.verdict, finding.confirmed), (Verdict::OdVictim, true));
     assert_eq!(finding.dependencies.polluters, [[at(2)]]);
     assert_eq!(finding.dependencies.cleaners[0].cleaners, [at(3)]);

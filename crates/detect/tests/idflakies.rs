@@ -11,9 +11,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use common::{at, drive, unlimited};
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::idflakies::{
-    Class, Configuration, FailingOriginal, Report, Settings, Verify, idflakies,
+    Class, Configuration, FailingOriginal, RoundFindings, RoundSettings, Verify, idflakies,
 };
 use unflake_model::{
     Attempt, Experiment, Observation, Order, Outcome, Phase, RunId, Suite, TestIndex,
@@ -25,18 +25,18 @@ fn suite() -> Suite {
     Suite::of_sizes(&[2, 2]).unwrap()
 }
 
-fn settings(configuration: Configuration) -> Settings {
-    Settings { configuration, rounds: 8, ..Settings::of_the_study(1) }
+fn settings(configuration: Configuration) -> RoundSettings {
+    RoundSettings { configuration, rounds: 8, ..RoundSettings::of_the_study(1) }
 }
 
 /// The tool on a suite in which a test fails where `fails` says so, and all runs it made.
 fn play(
-    settings: Settings,
+    settings: RoundSettings,
     fails: impl Fn(&Experiment, TestIndex) -> bool,
-) -> (Report, Vec<Experiment>) {
+) -> (RoundFindings, Vec<Experiment>) {
     let mut asked = Vec::new();
-    let inquiry = Inquiry::new(Rc::new(suite()), unlimited(), |lab| idflakies(lab, settings));
-    let (report, _) = inquiry.drive(1, |experiments| {
+    let analysis = Analysis::new(Rc::new(suite()), unlimited(), |lab| idflakies(lab, settings));
+    let (report, _) = analysis.drive(1, |experiments| {
         asked.extend(experiments.clone());
         experiments.iter().map(|experiment| observation(experiment, &fails)).collect()
     });
@@ -73,15 +73,15 @@ fn victim(experiment: &Experiment, test: TestIndex) -> bool {
 
 #[test]
 fn the_next_rounds_are_run_while_a_test_is_put_to_the_test() {
-    let settings = Settings {
+    let settings = RoundSettings {
         rounds: 20,
         recheck: 1.0,
         rerun_passing: false,
         ..settings(Configuration::RandomClassMethod)
     };
-    let inquiry = Inquiry::new(Rc::new(suite()), unlimited(), |lab| idflakies(lab, settings));
+    let analysis = Analysis::new(Rc::new(suite()), unlimited(), |lab| idflakies(lab, settings));
     let mut n_asked = Vec::new();
-    let (report, _) = inquiry.drive(2, |experiments| {
+    let (report, _) = analysis.drive(2, |experiments| {
         n_asked.push(experiments.len());
         experiments.iter().map(|experiment| observation(experiment, victim)).collect()
     });
@@ -100,7 +100,7 @@ fn the_next_rounds_are_run_while_a_test_is_put_to_the_test() {
 #[test]
 fn example_1_comes_out_as_in_fig_2_1() {
     let Scenario { sim, .. } = scenario::fig_2_1(1265);
-    let settings = Settings { rounds: 8, ..Settings::of_the_study(1265) };
+    let settings = RoundSettings { rounds: 8, ..RoundSettings::of_the_study(1265) };
     let (report, _) = drive(&sim, unlimited(), 1, |lab| idflakies(lab, settings));
     let (t1, t3) = (at(0), at(2));
     let flaky: Vec<(TestIndex, (Class, Vec<u64>))> = report.flaky.into_iter().collect();
@@ -118,7 +118,7 @@ fn example_1_comes_out_as_in_fig_2_1() {
 fn t1_of_example_1_is_found_as_often_as_the_closed_form_says() {
     let is_od = |seed: &u64| {
         let Scenario { sim, .. } = scenario::fig_2_1(*seed);
-        let settings = Settings { rounds: 8, ..Settings::of_the_study(*seed) };
+        let settings = RoundSettings { rounds: 8, ..RoundSettings::of_the_study(*seed) };
         let (report, _) = drive(&sim, unlimited(), 1, |lab| idflakies(lab, settings));
         report.flaky.get(&at(0)).is_some_and(|(class, _)| *class == Class::OrderDependent)
     };
@@ -131,7 +131,7 @@ fn t1_of_example_1_is_found_as_often_as_the_closed_form_says() {
 fn what_one_round_shows_can_be_verified_together_and_is_called_the_same() {
     let verified = |verify| {
         let settings =
-            Settings { rounds: 1, verify, ..settings(Configuration::ReverseClassMethod) };
+            RoundSettings { rounds: 1, verify, ..settings(Configuration::ReverseClassMethod) };
         play(settings, |experiment, test| match test.get() {
             0 | 1 => comes_after(&experiment.order, at(2), test),
             3 => experiment.run == RunId(1),
@@ -149,7 +149,8 @@ fn what_one_round_shows_can_be_verified_together_and_is_called_the_same() {
 #[test]
 fn a_known_class_is_checked_again_always_never_or_in_a_share_of_the_failures() {
     let n_runs = |recheck| {
-        let settings = Settings { rounds: 40, recheck, ..settings(Configuration::RandomClass) };
+        let settings =
+            RoundSettings { rounds: 40, recheck, ..settings(Configuration::RandomClass) };
         let (report, asked) = play(settings, victim);
         let (class, rounds) = &report.flaky[&at(0)];
         assert_eq!(*class, Class::OrderDependent);
@@ -167,7 +168,7 @@ fn a_known_class_is_checked_again_always_never_or_in_a_share_of_the_failures() {
 #[test]
 fn the_truncated_passing_order_is_run_again_only_if_wanted() {
     let n_runs = |rerun_passing| {
-        let settings = Settings { rerun_passing, ..settings(Configuration::ReverseClass) };
+        let settings = RoundSettings { rerun_passing, ..settings(Configuration::ReverseClass) };
         let (report, asked) = play(settings, victim);
         assert_eq!(report.flaky[&at(0)], (Class::OrderDependent, vec![0]));
         asked.iter().map(|e| e.order.tests().to_vec()).collect::<Vec<_>>()
@@ -183,7 +184,7 @@ fn the_truncated_passing_order_is_run_again_only_if_wanted() {
 /// Set-up is run 0; a round in which test 0 fails is followed by its two truncated orders.
 #[test]
 fn once_non_deterministic_always_so_and_never_checked_again() {
-    let settings = Settings { recheck: 1.0, ..settings(Configuration::RandomClassMethod) };
+    let settings = RoundSettings { recheck: 1.0, ..settings(Configuration::RandomClassMethod) };
     // Fails in every round, but not in the first truncated order, which is run 2.
     let fails = |e: &Experiment, test| test == at(0) && e.run.0 != 0 && e.run.0 != 2;
     let (report, asked) = play(settings, fails);
@@ -198,14 +199,14 @@ fn a_recheck_that_passes_turns_order_dependent_into_non_deterministic() {
         let is_truncated = e.order.len() < 4;
         test == at(3) && e.run.0 != 0 && (!is_truncated || e.run.0 < 9)
     };
-    let settings = Settings {
+    let settings = RoundSettings {
         recheck: 1.0,
         rerun_passing: false,
         ..settings(Configuration::ReverseClassMethod)
     };
     let (report, _) = play(settings, fails);
     assert_eq!(report.flaky[&at(3)], (Class::OrderDependent, vec![0]));
-    let settings = Settings { configuration: Configuration::RandomClassMethod, ..settings };
+    let settings = RoundSettings { configuration: Configuration::RandomClassMethod, ..settings };
     let (report, _) = play(settings, fails);
     assert_eq!(report.flaky[&at(3)].0, Class::NonDeterministic);
 }
@@ -216,7 +217,7 @@ fn a_failure_in_the_truncated_original_order_means_non_deterministic() {
     let fails = |e: &Experiment, test| test == at(1) && e.run.0 != 0;
     let settings = settings(Configuration::ReverseClass);
     assert_eq!(play(settings, fails).0.flaky[&at(1)], (Class::NonDeterministic, vec![0]));
-    let trusting = Settings { rerun_passing: false, ..settings };
+    let trusting = RoundSettings { rerun_passing: false, ..settings };
     assert_eq!(play(trusting, fails).0.flaky[&at(1)], (Class::OrderDependent, vec![0]));
 }
 
@@ -228,7 +229,7 @@ fn a_module_whose_original_order_never_passes_is_given_up_after_three_tries_or_g
     assert!(report.discarded);
     assert!(report.flaky.is_empty());
     assert_eq!(asked.len(), 3);
-    let go_on = Settings { failing_original: FailingOriginal::GoOn, ..discard };
+    let go_on = RoundSettings { failing_original: FailingOriginal::GoOn, ..discard };
     let (report, _) = play(go_on, fails);
     assert!(!report.discarded);
     let flaky: Vec<TestIndex> = report.flaky.keys().copied().collect();
@@ -242,7 +243,7 @@ fn a_test_that_fails_in_the_original_order_only_depends_on_the_order_too() {
         let place = |test| e.order.tests().iter().position(|it| *it == test);
         test == at(3) && place(at(0)).is_some_and(|it| Some(it) < place(at(3)))
     };
-    let settings = Settings {
+    let settings = RoundSettings {
         failing_original: FailingOriginal::Compare,
         ..settings(Configuration::ReverseClassMethod)
     };
@@ -280,7 +281,7 @@ fn reverse_configurations_run_one_round() {
         (Configuration::ReverseClassMethod, [3, 2, 1, 0]),
     ] {
         let (report, asked) = play(settings(configuration), |_, _| false);
-        assert_eq!(report, Report::default());
+        assert_eq!(report, RoundFindings::default());
         let orders: Vec<Vec<TestIndex>> = asked.iter().map(|e| e.order.tests().to_vec()).collect();
         assert_eq!(orders, [[0, 1, 2, 3].map(at).to_vec(), order.map(at).to_vec()]);
     }
@@ -289,7 +290,7 @@ fn reverse_configurations_run_one_round() {
 #[test]
 fn random_configurations_keep_classes_together_and_random_class_their_tests_in_order() {
     for configuration in [Configuration::RandomClass, Configuration::RandomClassMethod] {
-        let settings = Settings { rounds: 50, ..settings(configuration) };
+        let settings = RoundSettings { rounds: 50, ..settings(configuration) };
         let (_, asked) = play(settings, |_, _| false);
         let orders: Vec<&Order> = asked.iter().skip(1).map(|e| &e.order).collect();
         assert_eq!(orders.len(), 50);
@@ -306,7 +307,7 @@ fn what_was_found_is_reported_when_the_budget_ends() {
     let Scenario { sim, targets } = scenario::fig_2_1(1265);
     for runs in 1..20 {
         let budget = unlimited().with_runs(runs).unwrap();
-        let settings = Settings { rounds: 8, ..Settings::of_the_study(1265) };
+        let settings = RoundSettings { rounds: 8, ..RoundSettings::of_the_study(1265) };
         let (report, spent) = drive(&sim, budget, 1, |lab| idflakies(lab, settings));
         assert!(spent.runs <= runs);
         assert!(report.flaky.keys().all(|test| targets.contains(test)));

@@ -1,4 +1,4 @@
-//! An inquiry asks for no more than there is room and budget for, takes answers in any order, and
+//! An analysis asks for no more than there is room and budget for, takes answers in any order, and
 //! always has an answer of its own.
 
 #![expect(
@@ -20,7 +20,7 @@ use truth::sorted;
 use unflake_detect::Depth;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::explain::explain;
-use unflake_detect::{Inquiry, Lab, OutOfBudget, Urgency};
+use unflake_detect::{Analysis, Lab, OutOfBudget, Urgency};
 use unflake_model::{
     Attempt, Budget, Dependencies, Experiment, Factors, Finding, Limit, Observation, Order,
     Outcome, RunId, Spent, Suite, Verdict,
@@ -61,82 +61,82 @@ async fn ten_alone(lab: Lab) -> usize {
 
 #[test]
 fn experiments_come_in_the_order_asked_and_never_more_than_there_is_room() {
-    let mut inquiry = Inquiry::new(suite(10), unlimited(), ten_alone);
-    let first = inquiry.ask(3);
+    let mut analysis = Analysis::new(suite(10), unlimited(), ten_alone);
+    let first = analysis.ask(3);
     assert_eq!(tests_of(&first), [0, 1, 2]);
-    assert_eq!(inquiry.ask(0), []);
-    let second = inquiry.ask(5);
+    assert_eq!(analysis.ask(0), []);
+    let second = analysis.ask(5);
     assert_eq!(tests_of(&second), [3, 4, 5, 6, 7]);
-    assert_eq!(tests_of(&inquiry.ask(100)), [8, 9]);
-    assert_eq!(inquiry.ask(100), [], "everything is under way");
-    assert!(inquiry.take_answer().is_none());
+    assert_eq!(tests_of(&analysis.ask(100)), [8, 9]);
+    assert_eq!(analysis.ask(100), [], "everything is under way");
+    assert!(analysis.take_answer().is_none());
     for experiment in second.iter().chain(&first).rev() {
-        inquiry.tell(&passing(experiment));
+        analysis.tell(&passing(experiment));
     }
-    assert_eq!(inquiry.ask(1), []);
-    assert!(inquiry.take_answer().is_none(), "two answers are owed");
-    assert_eq!(inquiry.spent().runs, 8);
+    assert_eq!(analysis.ask(1), []);
+    assert!(analysis.take_answer().is_none(), "two answers are owed");
+    assert_eq!(analysis.spent().runs, 8);
 }
 
 #[test]
 fn stopping_concludes_from_what_is_known() {
-    let mut inquiry = Inquiry::new(suite(10), unlimited(), ten_alone);
-    let experiments = inquiry.ask(4);
-    inquiry.stop();
-    assert_eq!(inquiry.ask(4), [], "no further experiment is granted");
-    assert!(inquiry.take_answer().is_none(), "what is under way is waited for");
+    let mut analysis = Analysis::new(suite(10), unlimited(), ten_alone);
+    let experiments = analysis.ask(4);
+    analysis.stop();
+    assert_eq!(analysis.ask(4), [], "no further experiment is granted");
+    assert!(analysis.take_answer().is_none(), "what is under way is waited for");
     for experiment in &experiments {
-        inquiry.tell(&passing(experiment));
+        analysis.tell(&passing(experiment));
     }
-    assert_eq!(inquiry.ask(4), []);
-    assert_eq!(inquiry.take_answer(), Some(4));
+    assert_eq!(analysis.ask(4), []);
+    assert_eq!(analysis.take_answer(), Some(4));
 }
 
 #[test]
 fn abandoning_concludes_without_what_is_under_way() {
-    let mut inquiry = Inquiry::new(suite(10), unlimited(), ten_alone);
-    let experiments = inquiry.ask(4);
-    inquiry.tell(&passing(&experiments[2]));
-    inquiry.abandon();
-    assert_eq!(inquiry.ask(4), []);
-    assert_eq!(inquiry.take_answer(), Some(1));
-    assert_eq!(inquiry.spent().runs, 1);
+    let mut analysis = Analysis::new(suite(10), unlimited(), ten_alone);
+    let experiments = analysis.ask(4);
+    analysis.tell(&passing(&experiments[2]));
+    analysis.abandon();
+    assert_eq!(analysis.ask(4), []);
+    assert_eq!(analysis.take_answer(), Some(1));
+    assert_eq!(analysis.spent().runs, 1);
 }
 
 #[test]
 fn a_refused_run_leaves_room_for_the_analysis_to_do_something_smaller() {
     let budget = unlimited().with_attempts(3).unwrap();
-    let mut inquiry = Inquiry::new(suite(5), budget, |lab| async move {
+    let mut analysis = Analysis::new(suite(5), budget, |lab| async move {
         let all = lab.run(Order::original(lab.suite())).await.map(|_| ());
         (all, lab.run(alone(4)).await.is_ok())
     });
-    let experiments = inquiry.ask(1);
+    let experiments = analysis.ask(1);
     assert_eq!(tests_of(&experiments), [4]);
-    inquiry.tell(&passing(&experiments[0]));
-    assert_eq!(inquiry.ask(1), []);
-    assert_eq!(inquiry.take_answer(), Some((Err(OutOfBudget), true)));
+    analysis.tell(&passing(&experiments[0]));
+    assert_eq!(analysis.ask(1), []);
+    assert_eq!(analysis.take_answer(), Some((Err(OutOfBudget), true)));
 }
 
 #[test]
 fn a_question_nobody_waits_for_any_more_is_not_asked() {
-    let mut inquiry = Inquiry::new(suite(5), unlimited(), |lab| async move {
+    let mut analysis = Analysis::new(suite(5), unlimited(), |lab| async move {
         let given_up = Box::pin(lab.run(alone(1)));
         // `select` looks at the first, so that it waits at the desk, and drops it.
         drop(select(given_up, ready(())).await);
         lab.run(alone(2)).await.is_ok()
     });
-    let experiments = inquiry.ask(9);
+    let experiments = analysis.ask(9);
     assert_eq!(tests_of(&experiments), [2]);
     assert_eq!(experiments[0].run, RunId(0), "it took no number either");
-    inquiry.tell(&passing(&experiments[0]));
-    assert_eq!(inquiry.ask(9), []);
-    assert_eq!(inquiry.take_answer(), Some(true));
-    assert_eq!(inquiry.spent(), Spent { runs: 1, attempts: 1, ..Spent::default() });
+    analysis.tell(&passing(&experiments[0]));
+    assert_eq!(analysis.ask(9), []);
+    assert_eq!(analysis.take_answer(), Some(true));
+    assert_eq!(analysis.spent(), Spent { runs: 1, attempts: 1, ..Spent::default() });
 }
 
 #[test]
 fn investigations_go_before_exploration() {
-    let inquiry = Inquiry::new(suite(5), unlimited(), |lab| async move {
+    let analysis = Analysis::new(suite(5), unlimited(), |lab| async move {
         let (explore, investigate) = (lab.part(Urgency::Explore), lab.part(Urgency::Investigate));
         let explored = join(explore.run(alone(0)), explore.run(alone(1)));
         let investigated = join(investigate.run(alone(2)), investigate.run(alone(3)));
@@ -145,7 +145,7 @@ fn investigations_go_before_exploration() {
         (explore.spent().runs, investigate.spent().runs, lab.spent().runs)
     });
     let mut asked = Vec::new();
-    let (spent, _) = inquiry.drive(1, |experiments| {
+    let (spent, _) = analysis.drive(1, |experiments| {
         asked.extend(tests_of(&experiments));
         experiments.iter().map(passing).collect()
     });
@@ -158,11 +158,11 @@ fn investigations_go_before_exploration() {
 fn what_is_put_aside_is_left_to_investigations() {
     let budget = unlimited().with_runs(10).unwrap();
     let n_granted = |urgency, aside| {
-        let inquiry = Inquiry::new(suite(10), budget, move |lab| {
+        let analysis = Analysis::new(suite(10), budget, move |lab| {
             lab.put_aside(Spent { runs: aside, ..Spent::default() });
             ten_alone(lab.part(urgency))
         });
-        inquiry.drive(3, |experiments| experiments.iter().map(passing).collect()).0
+        analysis.drive(3, |experiments| experiments.iter().map(passing).collect()).0
     };
     assert_eq!(n_granted(Urgency::Explore, 0), 10);
     assert_eq!(n_granted(Urgency::Explore, 3), 7);
@@ -172,36 +172,36 @@ fn what_is_put_aside_is_left_to_investigations() {
 
 #[test]
 fn an_answer_to_another_question_is_a_fault_of_the_caller() {
-    let experiment_of = |inquiry: &mut Inquiry<usize>| inquiry.ask(1).remove(0);
+    let experiment_of = |analysis: &mut Analysis<usize>| analysis.ask(1).remove(0);
     let is_refused = |falsify: fn(&mut Observation)| {
-        let mut inquiry = Inquiry::new(suite(10), unlimited(), ten_alone);
-        let mut observation = passing(&experiment_of(&mut inquiry));
+        let mut analysis = Analysis::new(suite(10), unlimited(), ten_alone);
+        let mut observation = passing(&experiment_of(&mut analysis));
         falsify(&mut observation);
-        catch_unwind(AssertUnwindSafe(|| inquiry.tell(&observation))).is_err()
+        catch_unwind(AssertUnwindSafe(|| analysis.tell(&observation))).is_err()
     };
     assert!(!is_refused(|_| ()));
     assert!(is_refused(|o| o.attempts[0].test = at(7)), "other tests");
     assert!(is_refused(|o| o.attempts.clear()), "fewer tests");
     assert!(is_refused(|o| o.attempts.push(o.attempts[0])), "more tests");
     assert!(is_refused(|o| o.run = RunId(99)), "another run");
-    let mut inquiry = Inquiry::new(suite(10), unlimited(), ten_alone);
-    let observation = passing(&experiment_of(&mut inquiry));
-    inquiry.tell(&observation);
-    let again = catch_unwind(AssertUnwindSafe(|| inquiry.tell(&observation)));
+    let mut analysis = Analysis::new(suite(10), unlimited(), ten_alone);
+    let observation = passing(&experiment_of(&mut analysis));
+    analysis.tell(&observation);
+    let again = catch_unwind(AssertUnwindSafe(|| analysis.tell(&observation)));
     assert!(again.is_err(), "told twice");
 }
 
 /// Asks for a random number of experiments, answers a random one of those under way, and so on.
-fn drive_at_random<T: 'static>(sim: &SimSuite, mut inquiry: Inquiry<T>, seed: u64) -> T {
+fn drive_at_random<T: 'static>(sim: &SimSuite, mut analysis: Analysis<T>, seed: u64) -> T {
     let mut random = Random::new(seed);
     let mut under_way: Vec<Experiment> = Vec::new();
     loop {
-        under_way.extend(inquiry.ask(1 + random.below(6)));
-        if let Some(answer) = inquiry.take_answer() {
+        under_way.extend(analysis.ask(1 + random.below(6)));
+        if let Some(answer) = analysis.take_answer() {
             return answer;
         }
         let experiment = under_way.swap_remove(random.below(under_way.len()));
-        inquiry.tell(&sim.observe(&experiment));
+        analysis.tell(&sim.observe(&experiment));
     }
 }
 
@@ -218,10 +218,10 @@ proptest! {
         let Scenario { sim, targets } =
             case.scenario(Setting { n_tests: 80, noise: 0.0, seed: 5 });
         let target = targets[0];
-        let inquiry = Inquiry::new(Rc::new(sim.suite().clone()), unlimited(), |lab| {
+        let analysis = Analysis::new(Rc::new(sim.suite().clone()), unlimited(), |lab| {
             explain(lab, target, Depth::Roles)
         });
-        let finding = drive_at_random(&sim, inquiry, seed);
+        let finding = drive_at_random(&sim, analysis, seed);
         let truth = sim.truth().of(target);
         prop_assert_eq!(finding.verdict, truth.verdict);
         prop_assert!(finding.confirmed);
@@ -229,8 +229,8 @@ proptest! {
     }
 }
 
-fn settings() -> campaign::Settings {
-    campaign::Settings {
+fn settings() -> campaign::SuiteSettings {
+    campaign::SuiteSettings {
         seed: 1,
         tries: 3,
         depth: Depth::Roles,

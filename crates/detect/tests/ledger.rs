@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use unflake_detect::{Inquiry, Lab};
+use unflake_detect::{Analysis, Lab};
 use unflake_model::{
     Attempt, Budget, Confidence, Environment, Evidence, Experiment, Observation, Order, Outcome,
     OutcomeKind, Phase, Repetition, RunId, Suite, Tally, TestIndex,
@@ -65,7 +65,7 @@ fn lab_after(scripts: &[Script], watched_early: &[TestIndex]) -> Lab {
     let suite = Rc::new(Suite::of_sizes(&[N_TESTS]).unwrap());
     let early = watched_early.to_vec();
     let plan = scripts.to_vec();
-    let inquiry = Inquiry::new(suite, Budget::unlimited(Confidence::USUAL), |lab| async move {
+    let analysis = Analysis::new(suite, Budget::unlimited(Confidence::USUAL), |lab| async move {
         for test in early {
             lab.watch(test);
         }
@@ -80,7 +80,7 @@ fn lab_after(scripts: &[Script], watched_early: &[TestIndex]) -> Lab {
         lab
     });
     let mut answers = scripts.iter();
-    let (lab, _) = inquiry.drive(1, |experiments| {
+    let (lab, _) = analysis.drive(1, |experiments| {
         let answer = |e: &Experiment| answers.next().expect("one answer a run").observation(e);
         experiments.iter().map(answer).collect()
     });

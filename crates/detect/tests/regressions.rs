@@ -11,9 +11,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use common::{at, drive, unlimited};
+use unflake_detect::Analysis;
 use unflake_detect::Depth;
-use unflake_detect::Inquiry;
-use unflake_detect::campaign::{Ended, Report, Settings, campaign};
+use unflake_detect::campaign::{SuiteEnd, SuiteFindings, SuiteSettings, campaign};
 use unflake_detect::categorise::categorise;
 use unflake_detect::explain::explain;
 use unflake_model::{
@@ -50,10 +50,10 @@ fn ask(sim: &SimSuite, depth: Depth) -> Finding {
     drive(sim, unlimited(), 1, |lab| explain(lab, at(30), depth)).0
 }
 
-fn settings(seed: u64, depth: Depth, perturbed_runs: u64) -> Settings {
+fn settings(seed: u64, depth: Depth, perturbed_runs: u64) -> SuiteSettings {
     let flake_rate_min = Rate::new(0.05).unwrap();
     let (hash_seeds, choices) = (HashSeeds::Fixed, Factors::OPEN_CHOICES);
-    Settings {
+    SuiteSettings {
         seed,
         tries: 3,
         depth,
@@ -65,7 +65,7 @@ fn settings(seed: u64, depth: Depth, perturbed_runs: u64) -> Settings {
     }
 }
 
-fn detect(sim: &SimSuite, budget: Budget) -> Report {
+fn detect(sim: &SimSuite, budget: Budget) -> SuiteFindings {
     let settings = settings(0, Depth::Kind, 0);
     drive(sim, budget, 1, |lab| campaign(lab, settings)).0
 }
@@ -187,7 +187,7 @@ fn the_time_limit_holds_once_the_cost_of_a_process_is_known() {
     for seconds in [60, 600] {
         let limit = Duration::from_secs(seconds);
         let budget = Budget::unlimited(Confidence::USUAL).with_time(limit).unwrap();
-        let settings = Settings {
+        let settings = SuiteSettings {
             seed: 0,
             tries: 1,
             depth: Depth::Kind,
@@ -212,7 +212,7 @@ fn the_search_for_what_moves_a_rate_comes_to_an_end() {
     let settings = settings(729, Depth::Roles, 10);
     let mut random = Random::new(0);
     let suite = Rc::new(sim.suite().clone());
-    let (report, _) = Inquiry::new(suite, unlimited(), |lab| campaign(lab, settings))
+    let (report, _) = Analysis::new(suite, unlimited(), |lab| campaign(lab, settings))
         .drive(1, |experiments| answer_all(&sim, experiments, &mut random));
     let finding = report.findings.iter().find(|finding| finding.verdict == Verdict::Ndod).unwrap();
     assert!(finding.questions < 2_000, "{} questions", finding.questions);
@@ -225,10 +225,10 @@ fn runs_that_cannot_be_started_do_not_use_up_the_budget() {
     let sim = forty(10, &[], &[]);
     let budget = unlimited().with_runs(1_000).unwrap();
     let mut n_refused = 0;
-    let inquiry = Inquiry::new(Rc::new(sim.suite().clone()), budget, |lab| {
+    let analysis = Analysis::new(Rc::new(sim.suite().clone()), budget, |lab| {
         campaign(lab, settings(0, Depth::Kind, 5))
     });
-    let (report, _) = inquiry.drive(1, |experiments| {
+    let (report, _) = analysis.drive(1, |experiments| {
         let answer = |experiment: Experiment| {
             let mut observation = sim.observe(&experiment);
             if experiment.environment != Environment::Plain {
@@ -239,6 +239,6 @@ fn runs_that_cannot_be_started_do_not_use_up_the_budget() {
         };
         experiments.into_iter().map(answer).collect()
     });
-    assert_eq!((report.ended, n_refused), (Ended::Confident, 2));
+    assert_eq!((report.ended, n_refused), (SuiteEnd::Confident, 2));
     assert!(report.findings.iter().any(|finding| finding.test == at(30)));
 }

@@ -5,10 +5,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::reruns::belief::{Belief, Rates};
 use unflake_detect::reruns::schedule::{Candidate, Done, Exposure, Schedule, Terms};
-use unflake_detect::reruns::{Ended, Report, Settings, reruns};
+use unflake_detect::reruns::{RerunEnd, RerunFindings, RerunSettings, reruns};
 use unflake_model::random::Random;
 use unflake_model::{
     Budget, Confidence, Experiment, OutcomeKind, Spent, Suite, TestIndex, Verdict,
@@ -194,19 +194,19 @@ fn planted(seed: u64) -> SimSuite {
     SimSuite::planted(suite, &phenomena, Timing::USUAL, seed).unwrap()
 }
 
-fn run(sim: &SimSuite, width: usize, budget: Budget) -> (Report, Spent) {
+fn run(sim: &SimSuite, width: usize, budget: Budget) -> (RerunFindings, Spent) {
     let missed = Some(0.05);
     let terms = Terms { overhead: Duration::from_millis(500), missed, ..Terms::FORKED };
-    let settings = Settings { seed: 1, terms, rates: Rates::PUBLISHED };
+    let settings = RerunSettings { seed: 1, terms, rates: Rates::PUBLISHED };
     let suite = Rc::new(sim.suite().clone());
     let candidate =
         |test| Candidate { duration: sim.suite().duration(test), ..Candidate::default() };
     let candidates: Vec<Candidate> = sim.suite().tests().map(candidate).collect();
-    let inquiry = Inquiry::new(suite, budget, |lab| reruns(lab, settings, candidates));
+    let analysis = Analysis::new(suite, budget, |lab| reruns(lab, settings, candidates));
     let answer = |experiments: Vec<Experiment>| {
         experiments.iter().map(|experiment| sim.observe(experiment)).collect()
     };
-    inquiry.drive(width, answer)
+    analysis.drive(width, answer)
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn random_tests_are_told_from_those_that_depend_on_the_order() {
     for (seed, width) in [(1, 1), (2, 4)] {
         let sim = planted(seed);
         let (report, _) = run(&sim, width, Budget::unlimited(Confidence::USUAL));
-        assert_eq!(report.ended, Ended::Done(Done::FewHidden));
+        assert_eq!(report.ended, RerunEnd::Done(Done::FewHidden));
         let verdict = |test| {
             report.findings.iter().find(|it| it.test == at(test)).map(|finding| finding.verdict)
         };
@@ -242,6 +242,6 @@ fn a_random_test_is_said_to_be_random_before_the_budget_ends() {
 fn the_end_of_the_budget_ends_it_with_what_is_known() {
     let budget = Budget::unlimited(Confidence::USUAL).with_runs(12).unwrap();
     let (report, spent) = run(&planted(1), 2, budget);
-    assert_eq!(report.ended, Ended::OutOfBudget);
+    assert_eq!(report.ended, RerunEnd::OutOfBudget);
     assert!(spent.runs <= 12, "{spent:?}");
 }

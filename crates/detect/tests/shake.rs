@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::shake::{Design, Shaken, shake};
 use unflake_model::random::Random;
 use unflake_model::{
@@ -75,8 +75,8 @@ impl World {
             seed: self.seed,
             rate_min: Rate::new(0.1).unwrap(),
         };
-        let inquiry = Inquiry::new(suite, budget, |lab| shake(lab, design));
-        inquiry.drive(width, |experiments| experiments.iter().map(|e| self.observe(e)).collect())
+        let analysis = Analysis::new(suite, budget, |lab| shake(lab, design));
+        analysis.drive(width, |experiments| experiments.iter().map(|e| self.observe(e)).collect())
     }
 }
 

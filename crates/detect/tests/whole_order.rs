@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use unflake_detect::Inquiry;
+use unflake_detect::Analysis;
 use unflake_detect::whole_order::{Reach, run_whole};
 use unflake_model::{
     Budget, Confidence, Experiment, Look, NotStarted, Observation, Order, StateLook, Suite,
@@ -38,10 +38,10 @@ fn run(
     let (suite, look) = (Rc::new(sim.suite().clone()), Look::at_state(StateLook::all()));
     let order = Order::original(&suite);
     let mut asked = Vec::new();
-    let inquiry = Inquiry::new(suite, Budget::unlimited(Confidence::USUAL), |lab| {
+    let analysis = Analysis::new(suite, Budget::unlimited(Confidence::USUAL), |lab| {
         run_whole(lab, order, look)
     });
-    let (reach, _) = inquiry.drive(4, |batch| {
+    let (reach, _) = analysis.drive(4, |batch| {
         asked.extend(batch.clone());
         batch.iter().map(&mut answer).collect()
     });

@@ -28,7 +28,7 @@ pub(crate) enum Purpose {
     Serve,
     /// To make this run, and leave.
     Run(Box<Experiment>),
-    /// To wait for another run of its kind, which it was started otherwise than the others for.
+    /// To wait for another run of its kind, which it was started differently from the others for.
     Wait,
 }
 
@@ -109,7 +109,7 @@ impl Agent {
         })
     }
 
-    /// Whether it was started otherwise than the others, for a run whose tests are all there.
+    /// Whether it was started differently from the others, for a run whose tests are all there.
     pub(crate) fn can_find_all(&self, places: &BTreeMap<String, usize>, roster: &Roster) -> bool {
         let Purpose::Run(experiment) = &self.purpose else { return false };
         let is_there = |test| roster.id(test).is_some_and(|id| places.contains_key(id.as_str()));

@@ -119,7 +119,7 @@ impl StartError {
 /// An experiment that this engine cannot make.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// Circumstances cannot be made otherwise here.
+    /// Circumstances cannot be perturbed here.
     #[error("run {}: this agent cannot perturb a run", .run.0)]
     Perturbed {
         /// The run.

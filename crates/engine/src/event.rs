@@ -41,11 +41,11 @@ pub enum Event {
         /// What it had to say; a skipped test, why.
         failure: Option<Failure>,
     },
-    /// Circumstances of a run were made otherwise.
+    /// Circumstances of a run were perturbed.
     Perturbed {
         /// The run.
         run: RunId,
-        /// What was made otherwise, and what could not be.
+        /// What was perturbed, and what could not be.
         perturbed: Perturbed,
     },
     /// A run is over.

@@ -126,14 +126,14 @@ pub struct Launch {
     pub jobs: usize,
     /// What the runner lets us decide about a run.
     pub control: Control,
-    /// How circumstances are made otherwise; `None` if this agent cannot do so.
+    /// How circumstances are perturbed; `None` if this agent cannot do so.
     pub perturbing: Option<Perturbing>,
     /// What the interpreter is given besides for a run that is traced; nothing if any will do.
     /// Needs [`Start::Cold`].
     pub trace_flags: Vec<OsString>,
 }
 
-/// How circumstances are made otherwise.
+/// How circumstances are perturbed.
 #[derive(Clone, Debug)]
 pub enum Perturbing {
     /// By the agent, factor by factor.

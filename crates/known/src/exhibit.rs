@@ -12,7 +12,7 @@ pub struct Exhibit {
     /// Commands to paste into a shell, which show the effect with the project's own runner.
     pub reproduce: Vec<String>,
     /// What these commands showed when they were tried, without us in the process.
-    pub cold: Cold,
+    pub plain: PlainAnswer,
     /// How it failed, once.
     pub failure: Option<Failure>,
     /// Where the tests share state, as far as that is known.
@@ -55,7 +55,7 @@ pub struct Choice {
 /// What the project's own runner says about a finding. One value, so that what it shows never
 /// stands beside that it could not be asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Cold {
+pub enum PlainAnswer {
     /// Nothing: it was not asked.
     #[default]
     NotAsked,
@@ -65,7 +65,7 @@ pub enum Cold {
     Said(Confirmation),
 }
 
-impl Cold {
+impl PlainAnswer {
     /// What it showed, if it was asked.
     pub fn said(&self) -> Option<Confirmation> {
         match self {
@@ -80,7 +80,7 @@ impl Cold {
     }
 }
 
-impl From<Result<Option<Confirmation>, String>> for Cold {
+impl From<Result<Option<Confirmation>, String>> for PlainAnswer {
     fn from(answer: Result<Option<Confirmation>, String>) -> Self {
         match answer {
             Ok(Some(confirmation)) => Self::Said(confirmation),
@@ -120,10 +120,10 @@ impl Exhibit {
         let is_mixed = |Confirmation { as_predicted, tries, .. }: Confirmation| {
             0 < as_predicted && as_predicted < tries
         };
-        if self.finding.verdict.is_non_deterministic() && self.cold.said().is_some_and(is_mixed) {
+        if self.finding.verdict.is_non_deterministic() && self.plain.said().is_some_and(is_mixed) {
             return true;
         }
-        let is_tried = self.cold.said().is_some() || self.reproduce.is_empty();
+        let is_tried = self.plain.said().is_some() || self.reproduce.is_empty();
         let needs_trial = self.finding.verdict.is_order_dependent();
         self.finding.confirmed && !self.is_contradicted() && (is_tried || !needs_trial)
     }
@@ -131,6 +131,6 @@ impl Exhibit {
     /// Whether the commands did not show what they promise.
     pub fn is_contradicted(&self) -> bool {
         !self.finding.verdict.is_non_deterministic()
-            && self.cold.said().is_some_and(|confirmation| !confirmation.is_complete())
+            && self.plain.said().is_some_and(|confirmation| !confirmation.is_complete())
     }
 }

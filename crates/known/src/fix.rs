@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use unflake_model::TestId;
 
-use crate::Study;
+use crate::Findings;
 
 /// What came of looking for a change.
 #[derive(Clone, Debug)]
 pub struct Fix {
     /// What is wrong.
-    pub study: Study,
+    pub findings: Findings,
     /// Changes that help, the best first.
     pub patches: Vec<Patch>,
     /// Changes that were tried and do not.

@@ -43,7 +43,7 @@ pub struct Leaver {
     pub test: TestId,
     /// How it ended: a test that fails half-way does not come to its cleaning.
     pub outcome: OutcomeKind,
-    /// What is otherwise than it was.
+    /// What differs from how it was.
     pub places: Vec<Left>,
     /// How many more places there are.
     pub n_more: u64,

@@ -5,7 +5,7 @@
 //!
 //! | module | what is known |
 //! |---|---|
-//! | [`Study`], [`View`] | about a suite: findings, causes, changes, what it cost, why it ended |
+//! | [`Findings`], [`View`] | about a suite: what was found, what it cost, why it ended |
 //! | [`Exhibit`] | about one finding: commands, confirmation, failure, shared state, choices |
 //! | [`Origin`] | which runner, seed, command and campaign stand behind it |
 //! | [`Offer`] | what our commands can do for the tests of a runner |
@@ -15,7 +15,7 @@
 //! | [`shaking`] | which circumstances make a test fail (`shake`) |
 //! | [`exposed`] | which tests call something that can come out differently (`trace`) |
 //! | [`fix`] | which changes of test files help, and which do not |
-//! | [`single`] | what one run of all tests showed (`run`) |
+//! | [`suite_run`] | what one run of all tests showed (`run`) |
 //! | [`replay`] | whether a run on record ends again as it did |
 //! | [`triage`] | of what kind the failures of a report are |
 //! | [`RerunStudy`] | how often tests failed when a suite was run again and again (`study`) |
@@ -23,7 +23,7 @@
 //! | [`Past`], [`PastCampaign`] | what the history holds |
 //! | [`Check`] | one thing that `doctor` looked at |
 //! | [`junit_xml`] | what runners wrote; reading is here, writing is in `report` |
-//! | [`saved`] | the form in which the history keeps a study or a shaking |
+//! | [`saved`] | the form in which the history keeps findings or a shaking |
 //!
 //! Nothing here is laid out for a reader. The exceptions are words that adapters need for messages
 //! of their own: a [`Warning`] says what is the case as an error would, and such messages and
@@ -32,6 +32,7 @@
 mod check;
 mod exhibit;
 pub mod exposed;
+mod findings;
 pub mod fix;
 pub mod inspection;
 pub mod junit_xml;
@@ -46,14 +47,14 @@ mod run_name;
 pub mod saved;
 pub mod shaking;
 mod shell;
-pub mod single;
-mod study;
+pub mod suite_run;
 pub mod triage;
 mod warning;
 mod words;
 
 pub use check::Check;
-pub use exhibit::{Choice, Cold, Exhibit, Failure, Seen, State};
+pub use exhibit::{Choice, Exhibit, Failure, PlainAnswer, Seen, State};
+pub use findings::{Ended, FailedAttempt, Findings, Record, View};
 pub use known_factor::KnownFactor;
 pub use lesson::Lesson;
 pub use offer::{Offer, Offered};
@@ -62,7 +63,6 @@ pub use past::{Past, PastCampaign, PastFailure, PastRecord};
 pub use rerun_study::RerunStudy;
 pub use run_name::{InvalidRunName, RunName};
 pub use shell::quote;
-pub use study::{Ended, FailedAttempt, Record, Study, View};
 pub use unflake_model::Confirmation;
 pub use warning::{NotCollected, Warning};
 pub use words::{more, plural};

@@ -17,13 +17,13 @@ pub struct Replay {
     pub tries: u32,
     /// How often it was to be, if nobody had stopped it.
     pub tries_asked: u32,
-    /// Whatever ended otherwise than then.
+    /// Whatever ended differently than then.
     pub differences: Vec<Difference>,
     /// The command that does the same with the project's own runner, where there is one.
     pub command: Option<String>,
 }
 
-/// An attempt that ended otherwise than on record.
+/// An attempt that ended differently than on record.
 #[derive(Clone, Debug)]
 pub struct Difference {
     /// In which try, from 0.

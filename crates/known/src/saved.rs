@@ -19,7 +19,8 @@ use unflake_model::{
 };
 
 use crate::{
-    Choice, Cold, Confirmation, Ended, Exhibit, Failure, KnownFactor, Origin, State, Study, Warning,
+    Choice, Confirmation, Ended, Exhibit, Failure, Findings, KnownFactor, Origin, PlainAnswer,
+    State, Warning,
 };
 
 /// The version of the format.
@@ -40,12 +41,12 @@ pub enum Unreadable {
 }
 
 /// The study as a text.
-pub fn write(study: &Study) -> String {
-    serde_json::to_string(&Saved::of(study)).expect("strings and finite numbers only")
+pub fn write(findings: &Findings) -> String {
+    serde_json::to_string(&Saved::of(findings)).expect("strings and finite numbers only")
 }
 
 /// The study that a text holds, of this suite.
-pub fn read(text: &str, suite: Rc<Suite>) -> Result<Study, Unreadable> {
+pub fn read(text: &str, suite: Rc<Suite>) -> Result<Findings, Unreadable> {
     let malformed = |error: serde_json::Error| Unreadable::Malformed(error.to_string());
     let Header { version } = serde_json::from_str(text).map_err(malformed)?;
     if VERSION < version {
@@ -286,31 +287,31 @@ type SavedSpent = (u64, u64, u64);
 type SavedTally = (u64, u64);
 
 impl Saved {
-    fn of(study: &Study) -> Self {
-        let causes = study.causes.iter();
+    fn of(findings: &Findings) -> Self {
+        let causes = findings.causes.iter();
         let change = |change: &OutcomeChange| {
             let ending = |(run, kind): (RunId, OutcomeKind)| (run.0, kind.as_str().to_owned());
             let (first, later) = (ending(change.first), ending(change.later));
             SavedChange { test: change.test.get(), first, later }
         };
-        let origin = study.origin.clone();
+        let origin = findings.origin.clone();
         Self {
             version: VERSION,
-            ended: study.ended.slug().to_owned(),
-            exhibits: study.exhibits.iter().map(SavedExhibit::of).collect(),
+            ended: findings.ended.slug().to_owned(),
+            exhibits: findings.exhibits.iter().map(SavedExhibit::of).collect(),
             causes: causes
                 .map(|it| SavedCause { culprits: places(&it.culprits), tests: places(&it.tests) })
                 .collect(),
-            changes: study.changes.iter().map(change).collect(),
-            set_up_failing: places(&study.set_up_failing),
-            warnings: study.warnings.clone(),
-            spent: spent(study.spent),
-            n_recalled: study.n_recalled,
-            wall_micros: micros(study.wall_time),
-            n_orders: study.n_orders,
-            flake_rate_detectable: study.flake_rate_detectable,
-            n_seeds: study.n_seeds,
-            confidence: study.confidence.get(),
+            changes: findings.changes.iter().map(change).collect(),
+            set_up_failing: places(&findings.set_up_failing),
+            warnings: findings.warnings.clone(),
+            spent: spent(findings.spent),
+            n_recalled: findings.n_recalled,
+            wall_micros: micros(findings.wall_time),
+            n_orders: findings.n_orders,
+            flake_rate_detectable: findings.flake_rate_detectable,
+            n_seeds: findings.n_seeds,
+            confidence: findings.confidence.get(),
             origin: SavedOrigin {
                 runner: origin.runner,
                 runner_version: origin.runner_version,
@@ -324,7 +325,7 @@ impl Saved {
     }
 
     /// `None` if something in it does not exist: a test, a verdict, a probability.
-    fn restore(self, suite: Rc<Suite>) -> Option<Study> {
+    fn restore(self, suite: Rc<Suite>) -> Option<Findings> {
         let n_tests = suite.n_tests();
         let cause = |it: SavedCause| {
             let (culprits, tests) = (tests(it.culprits, n_tests)?, tests(it.tests, n_tests)?);
@@ -335,7 +336,7 @@ impl Saved {
             Some(OutcomeChange { test: test(it.test, n_tests)?, first, later })
         };
         let exhibits = self.exhibits.into_iter().map(|it| it.restore(n_tests));
-        Some(Study {
+        Some(Findings {
             exhibits: exhibits.collect::<Option<_>>()?,
             causes: self.causes.into_iter().map(cause).collect::<Option<_>>()?,
             changes: self.changes.into_iter().map(change).collect::<Option<_>>()?,
@@ -392,11 +393,11 @@ impl SavedExhibit {
             questions: finding.questions,
             spent: spent(finding.spent),
             reproduce: exhibit.reproduce.clone(),
-            cold_confirmed: exhibit.cold.said().map(|it| (it.as_predicted, it.tries)),
-            cold_others: exhibit.cold.said().map_or(0, |it| it.others),
-            cold_refused: match &exhibit.cold {
-                Cold::Refused(reason) => Some(reason.clone()),
-                Cold::NotAsked | Cold::Said(_) => None,
+            cold_confirmed: exhibit.plain.said().map(|it| (it.as_predicted, it.tries)),
+            cold_others: exhibit.plain.said().map_or(0, |it| it.others),
+            cold_refused: match &exhibit.plain {
+                PlainAnswer::Refused(reason) => Some(reason.clone()),
+                PlainAnswer::NotAsked | PlainAnswer::Said(_) => None,
             },
             failure: failure.map(|it| (it.message.clone(), it.text.clone())),
             state: state.map(SavedState::of).collect(),
@@ -442,14 +443,14 @@ impl SavedExhibit {
         let others = self.cold_others;
         let said = |(as_predicted, tries)| Confirmation { as_predicted, tries, others };
         let cold = match (self.cold_confirmed, self.cold_refused) {
-            (Some(counts), _) => Cold::Said(said(counts)),
-            (None, Some(reason)) => Cold::Refused(reason),
-            (None, None) => Cold::NotAsked,
+            (Some(counts), _) => PlainAnswer::Said(said(counts)),
+            (None, Some(reason)) => PlainAnswer::Refused(reason),
+            (None, None) => PlainAnswer::NotAsked,
         };
         Some(Exhibit {
             finding,
             reproduce: self.reproduce,
-            cold,
+            plain: cold,
             failure: self.failure.map(|(message, text)| Failure { message, text }),
             state: self.state.into_iter().filter_map(SavedState::restore).collect(),
             choices: self.choices.into_iter().map(SavedChoice::restore).collect(),

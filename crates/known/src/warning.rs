@@ -39,7 +39,7 @@ pub enum Warning {
         /// What stands against it: `the disk is full`.
         reason: String,
     },
-    /// Tests end otherwise than in the plain runner, with isolation and without.
+    /// Tests end differently than in the plain runner, with isolation and without.
     DiffersFromPlain {
         /// How many.
         n_tests: u64,
@@ -133,7 +133,7 @@ impl Warning {
             Self::NotRecorded { reason } => format!("no history is kept: {reason}"),
             Self::DiffersFromPlain { n_tests } => {
                 let tests = crate::plural(*n_tests, "test", "tests");
-                format!("{tests} ended otherwise than in the plain runner, isolated or not")
+                format!("{tests} ended differently than in the plain runner, isolated or not")
             }
             Self::NotCompared { reason } => {
                 format!("all tests could not be run by the plain runner as well: {reason}")

@@ -29,7 +29,7 @@ pub enum Environment {
 }
 
 impl Environment {
-    /// Whether anything is made otherwise than the project's own runner might have it.
+    /// Whether anything is perturbed that the project's own runner would leave alone.
     pub fn is_perturbed(self) -> bool {
         matches!(self, Self::Perturbed { .. })
     }

@@ -1,4 +1,4 @@
-//! What can be made otherwise around a test, on purpose?
+//! Which circumstances of a test can be perturbed?
 //!
 //! A *factor* is one circumstance a test may silently depend on: how fast the disk is, in which
 //! time zone it runs, how strings are hashed. A *perturbed* run has some factors on. What each then

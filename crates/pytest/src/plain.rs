@@ -105,7 +105,7 @@ pub struct Plain<'a> {
     pub invocation: Invocation,
     /// How long it may take.
     pub time_max: Duration,
-    /// Files that it sees otherwise than they are.
+    /// Files that it sees different from what they are.
     pub changed: &'a [ChangedFile],
 }
 

@@ -1,6 +1,6 @@
 //! A command that sees its own view of the work tree.
 //!
-//! What it writes there is dropped, and files can be shown to it otherwise than they are: so a
+//! What it writes there is dropped, and files can be shown to it different from what they are: so a
 //! change is tried without making it. Our part is over before the command begins.
 //!
 //! Processes for it can be started before it is known what they are to run, and pytest with them:
@@ -18,7 +18,7 @@ use unflake_adapter::ChangedFile;
 use unflake_engine::process::{CommandLine, Finished, Waiting};
 use unflake_engine::{Interrupt, PrivateFolder, private_folder};
 
-/// Ends with this status where files cannot be shown otherwise than they are.
+/// Ends with this status where files cannot be shown different from what they are.
 pub(crate) const NOT_COVERED: i32 = 125;
 
 /// Until one is ready that waits to be told what to run, and one that has loaded pytest besides.

@@ -23,12 +23,12 @@ pub fn text(checks: &[Check], layout: Layout) -> String {
 
 /// For programs.
 pub fn json(checks: &[Check], can_run: bool) -> String {
-    let report = Report { can_run, checks: checks.iter().map(Row::of).collect() };
+    let report = ChecksRow { can_run, checks: checks.iter().map(Row::of).collect() };
     Document::new(&schema::DOCTOR, Command::Doctor, report).text()
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ChecksRow<'a> {
     can_run: bool,
     checks: Vec<Row<'a>>,
 }

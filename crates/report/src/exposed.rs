@@ -71,7 +71,7 @@ pub fn text(exposed: &Exposed, layout: Layout) -> String {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ExposedTests<'a> {
     runner: Runner<'a>,
     command_line: &'a str,
     tests: usize,
@@ -119,7 +119,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl<'a> Report<'a> {
+impl<'a> ExposedTests<'a> {
     fn of(exposed: &'a Exposed) -> Self {
         let origin = &exposed.origin;
         Self {
@@ -136,6 +136,6 @@ impl<'a> Report<'a> {
 
 /// For programs.
 pub fn json(modules: Modules<'_, Exposed>) -> String {
-    let reports = modules.iter().map(|(name, exposed)| (*name, Report::of(exposed)));
+    let reports = modules.iter().map(|(name, exposed)| (*name, ExposedTests::of(exposed)));
     of_modules(&schema::TRACE, Command::Trace, reports)
 }

@@ -16,7 +16,7 @@ use crate::words::plural;
 pub fn text(fixed: &Fix, test: &str, is_applied: bool, layout: Layout) -> String {
     let mut page = Page::new(layout);
     page.line(&[(Ink::Heading, &visible(test))]);
-    if let Some(exhibit) = fixed.study.exhibits.first() {
+    if let Some(exhibit) = fixed.findings.exhibits.first() {
         let verdict = exhibit.finding.verdict;
         page.row_in("kind", Ink::Verdict(verdict), &verdict.told());
     }
@@ -70,7 +70,7 @@ fn next(page: &mut Page, fixed: &Fix, test: &str, is_applied: bool) {
             page.commands("", &[format!("unflake fix {test} --apply")]);
         }
         None => {
-            let verdict = fixed.study.exhibits.first().map(|exhibit| exhibit.finding.verdict);
+            let verdict = fixed.findings.exhibits.first().map(|exhibit| exhibit.finding.verdict);
             let is_random = verdict.is_some_and(Verdict::is_non_deterministic);
             let command = if is_random { "shake" } else { "why" };
             page.commands("next", &[format!("unflake {command} {test}")]);
@@ -95,10 +95,10 @@ fn checked(patch: &Patch) -> String {
 
 /// For programs.
 pub fn json(fixed: &Fix, is_applied: bool) -> String {
-    let exhibit = fixed.study.exhibits.first();
+    let exhibit = fixed.findings.exhibits.first();
     let finding = exhibit.map(|exhibit| &exhibit.finding);
     let row = FixRow {
-        test: finding.map_or("", |finding| fixed.study.suite.id(finding.test).as_str()),
+        test: finding.map_or("", |finding| fixed.findings.suite.id(finding.test).as_str()),
         verdict: finding.map_or("", |finding| finding.verdict.slug()),
         applied: is_applied && !fixed.patches.is_empty(),
         cut_short: fixed.is_cut_short,

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use unflake_known::{Choice, Exhibit, Failure, KnownFactor, Origin, State, Study, View};
+use unflake_known::{Choice, Exhibit, Failure, Findings, KnownFactor, Origin, State, View};
 use unflake_model::{
     Cause, Confidence, Dependencies, Factor, Group, OutcomeChange, OutcomeKind, RunId, Spent,
     Tally, TestIndex,
@@ -25,11 +25,11 @@ const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// one list, each with its module, and what else there is to say by module.
 pub fn render(modules: Modules<'_, View<'_>>, command: Command) -> String {
     if let [("", view)] = modules {
-        return Document::new(&schema::FINDINGS, command, Report::of(view)).text();
+        return Document::new(&schema::FINDINGS, command, FindingsRow::of(view)).text();
     }
     let (mut findings, mut reports) = (Vec::new(), Vec::new());
     for (name, view) in modules {
-        let (report, found) = Report::of(view).apart();
+        let (report, found) = FindingsRow::of(view).apart();
         findings.extend(found.into_iter().map(|finding| Placed::new(name, finding)));
         reports.push(Document::new(&schema::FINDINGS, command, report).of_module(name));
     }
@@ -41,7 +41,7 @@ pub fn render(modules: Modules<'_, View<'_>>, command: Command) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     /// About each test that was looked into, with its module, if it has one.
-    pub studies: Vec<(String, Study)>,
+    pub studies: Vec<(String, Findings)>,
     /// Names of the list that are no test here.
     pub not_collected: Vec<String>,
     /// Names that were not looked into, because somebody stopped it.
@@ -52,9 +52,10 @@ pub struct Listed {
 /// say by test.
 pub fn render_list(listed: &Listed) -> String {
     let (mut findings, mut documents) = (Vec::new(), Vec::new());
-    let views: Vec<_> = listed.studies.iter().map(|(name, study)| (name, study.view())).collect();
+    let views: Vec<_> =
+        listed.studies.iter().map(|(name, findings)| (name, findings.view())).collect();
     for (name, view) in &views {
-        let (report, found) = Report::of(view).apart();
+        let (report, found) = FindingsRow::of(view).apart();
         let tests = found.iter().map(|finding| finding.test).collect();
         findings.extend(found.into_iter().map(|finding| Placed::new(name, finding)));
         let report = OfTests { tests, report };
@@ -73,7 +74,7 @@ pub fn render_list(listed: &Listed) -> String {
 #[derive(Serialize)]
 struct Several<'a> {
     findings: Vec<Placed<'a, FindingRow<'a>>>,
-    modules: Vec<Document<'a, Report<'a>>>,
+    modules: Vec<Document<'a, FindingsRow<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -89,7 +90,7 @@ struct List<'a> {
 struct OfTests<'a> {
     tests: Vec<&'a str>,
     #[serde(flatten)]
-    report: Report<'a>,
+    report: FindingsRow<'a>,
 }
 
 /// Something that belongs to a module, if there are any.
@@ -108,7 +109,7 @@ impl<'a, T> Placed<'a, T> {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct FindingsRow<'a> {
     ended: &'static str,
     summary: Summary,
     runner: Runner<'a>,
@@ -227,7 +228,7 @@ struct EvidenceRow {
     failed_in: Option<String>,
     alone: Option<Count>,
     after_group: Option<Count>,
-    cold: Option<ColdRow>,
+    cold: Option<PlainAnswerRow>,
 }
 
 /// What an earlier `shake` found.
@@ -264,7 +265,7 @@ struct Count {
 }
 
 #[derive(Serialize)]
-struct ColdRow {
+struct PlainAnswerRow {
     as_predicted: u32,
     tries: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,7 +299,7 @@ struct Ending {
     outcome: &'static str,
 }
 
-impl<'a> Report<'a> {
+impl<'a> FindingsRow<'a> {
     fn of(view: &View<'a>) -> Self {
         let mut exhibits: Vec<&Exhibit> = view.exhibits.iter().collect();
         exhibits.sort_by_key(|exhibit| exhibit.finding.test);
@@ -408,7 +409,7 @@ impl EvidenceRow {
             failed_in: name(exhibit.finding.failed_in),
             alone: exhibit.finding.contrast.map(|contrast| count(contrast.alone)),
             after_group: exhibit.finding.contrast.map(|contrast| count(contrast.after_group)),
-            cold: exhibit.cold.said().map(|it| ColdRow {
+            cold: exhibit.plain.said().map(|it| PlainAnswerRow {
                 as_predicted: it.as_predicted,
                 tries: it.tries,
                 others: Some(it.others).filter(|others| 0 < *others),

@@ -68,11 +68,11 @@ fn words(score: Score) -> String {
 
 /// For programs.
 pub fn json(lesson: &Lesson) -> String {
-    Document::new(&schema::LEARN, Command::Learn, Report::of(lesson)).text()
+    Document::new(&schema::LEARN, Command::Learn, LearnRow::of(lesson)).text()
 }
 
 #[derive(Serialize)]
-struct Report {
+struct LearnRow {
     tests: usize,
     flaky: usize,
     projects: usize,
@@ -109,7 +109,7 @@ struct ScoreRow {
     cost: f64,
 }
 
-impl Report {
+impl LearnRow {
     fn of(lesson: &Lesson) -> Self {
         let Score { recall, cost } = lesson.learned.score;
         Self {

@@ -30,7 +30,7 @@ pub fn text(replay: &Replay, layout: Layout) -> String {
     page.prose_in(Ink::Heading, &format!("Run {}: {tests}{often}", replay.name));
     page.prose(&match (replay.n_as_recorded(), replay.tries) {
         (1, 1) => "Ended as on record.".to_owned(),
-        (0, 1) => "Ended otherwise than on record.".to_owned(),
+        (0, 1) => "Ended differently than on record.".to_owned(),
         (same, tries) => format!("Ended as on record {same} of {tries} times."),
     });
     if replay.tries < replay.tries_asked {

@@ -1,7 +1,7 @@
 //! `unflake run`: the tests that failed, with what was known about them.
 
 use serde::Serialize;
-use unflake_known::single::{Failing, Known, Single};
+use unflake_known::suite_run::{Failing, Known, SuiteRun};
 use unflake_known::{Ended, KnownFactor, View, quote};
 use unflake_model::{Confidence, RunId, Spent, TestId, Verdict};
 
@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 50;
 
 /// For people. `next` names the command that goes on from a verdict, or from none.
 pub fn text(
-    ran: &Single,
+    ran: &SuiteRun,
     layout: Layout,
     next: &dyn Fn(Option<Verdict>) -> &'static str,
 ) -> String {
@@ -87,7 +87,7 @@ fn tell(page: &mut Page, failing: &Failing, next: &dyn Fn(Option<Verdict>) -> &'
 }
 
 /// As the formats for whole campaigns take it: each test with its one attempt, and no finding.
-pub fn view(ran: &Single) -> View<'_> {
+pub fn view(ran: &SuiteRun) -> View<'_> {
     View {
         suite: &ran.suite,
         exhibits: &[],
@@ -109,7 +109,7 @@ pub fn view(ran: &Single) -> View<'_> {
 }
 
 /// For programs.
-pub fn json(modules: Modules<'_, &Single>) -> String {
+pub fn json(modules: Modules<'_, &SuiteRun>) -> String {
     let rows = modules.iter().map(|(name, ran)| (*name, RunRow::of(ran)));
     of_modules(&schema::RUN, Command::Run, rows)
 }
@@ -157,7 +157,7 @@ struct FactorRow<'a> {
 }
 
 impl<'a> RunRow<'a> {
-    fn of(ran: &'a Single) -> Self {
+    fn of(ran: &'a SuiteRun) -> Self {
         Self {
             run: ran.origin.run_name(RunId(0)),
             order: ran.sequence.as_str(),

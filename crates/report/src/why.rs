@@ -12,7 +12,7 @@ use crate::ranking::ranked;
 use crate::rows::{Caps, choices, factors, id, next, reproduce, roles, state};
 use crate::visible::{last_lines, visible};
 use crate::{Detail, Layout, terminal, words};
-use unflake_known::{Cold, Ended, Exhibit, Offer, View};
+use unflake_known::{Ended, Exhibit, Offer, PlainAnswer, View};
 
 const CAPS: Caps = Caps { items: 100, group: 100 };
 /// Lines of a failure's text.
@@ -207,9 +207,9 @@ fn unknown(view: &View<'_>, exhibit: &Exhibit) -> Vec<String> {
     let has_role = !dependencies.polluters.is_empty() || !dependencies.state_setters.is_empty();
     let has_cleaner = dependencies.cleaners.iter().any(|of| !of.cleaners.is_empty());
     let runner = visible(&view.origin.runner);
-    let not_asked = match &exhibit.cold {
-        Cold::Refused(reason) => format!("it could not be asked: {}", visible(reason)),
-        Cold::NotAsked | Cold::Said(_) => "the commands were not tried".to_owned(),
+    let not_asked = match &exhibit.plain {
+        PlainAnswer::Refused(reason) => format!("it could not be asked: {}", visible(reason)),
+        PlainAnswer::NotAsked | PlainAnswer::Said(_) => "the commands were not tried".to_owned(),
     };
     let claims =
         !matches!(verdict, Verdict::NotFlaky | Verdict::InsufficientEvidence | Verdict::Ndoi);
@@ -241,7 +241,7 @@ fn unknown(view: &View<'_>, exhibit: &Exhibit) -> Vec<String> {
         ),
         (has_role && exhibit.state.is_empty(), "which state the tests share".to_owned()),
         (
-            !exhibit.reproduce.is_empty() && exhibit.cold.said().is_none(),
+            !exhibit.reproduce.is_empty() && exhibit.plain.said().is_none(),
             format!("whether plain {runner} shows the same: {not_asked}"),
         ),
         (

@@ -167,7 +167,7 @@ pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
     };
     let only = if exhibit.is_contradicted() { "only " } else { "" };
     let is_random = exhibit.finding.verdict.is_non_deterministic();
-    let cold = exhibit.cold.said().map(|it| match it {
+    let cold = exhibit.plain.said().map(|it| match it {
         // Of what is left to chance no run shows it: some fail, and others do not.
         Confirmation { as_predicted, tries, .. } if is_random => {
             format!("{who} failed {as_predicted} of {tries} times")
@@ -175,7 +175,7 @@ pub(crate) fn evidence(view: &View<'_>, exhibit: &Exhibit) -> String {
         _ => cold(&who, it, only),
     });
     // What the plain runner shows each time is true, whatever we have not come to.
-    let by = if exhibit.cold.is_shown() { " by runs of our own" } else { "" };
+    let by = if exhibit.plain.is_shown() { " by runs of our own" } else { "" };
     // That it passes and fails was seen; and what says what was not seen says how far it was tried.
     let claims = !is_random && !matches!(exhibit.finding.verdict, Verdict::NotFlaky | Verdict::Ud);
     let unconfirmed = (claims && !exhibit.finding.confirmed).then(|| format!("not confirmed{by}"));

@@ -11,7 +11,8 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use unflake_known::junit_xml::Address;
 use unflake_known::{
-    Cold, Confirmation, Ended, Exhibit, Failure, KnownFactor, Offer, Offered, Origin, View, saved,
+    Confirmation, Ended, Exhibit, Failure, KnownFactor, Offer, Offered, Origin, PlainAnswer, View,
+    saved,
 };
 use unflake_model::{Factor, RootCause, Tally, TestId, Verdict};
 use unflake_report::Command;
@@ -146,7 +147,7 @@ fn what_the_plain_runner_shows_is_not_said_to_be_unconfirmed() {
         (1, "plain pytest shows it only 1 of 3 times; not confirmed\n"),
     ] {
         let tried = Confirmation { as_predicted, tries: 3, others: 0 };
-        case.exhibits[0].cold = Cold::Said(tried);
+        case.exhibits[0].plain = PlainAnswer::Said(tried);
         let text = shown(&case).replace("\n                 ", " ");
         assert!(text.contains(said), "{text}");
     }
@@ -155,9 +156,10 @@ fn what_the_plain_runner_shows_is_not_said_to_be_unconfirmed() {
 #[test]
 fn what_was_saved_is_shown_as_it_was_before() {
     for (name, case) in all() {
-        let study = case.study();
-        let again = saved::read(&saved::write(&study), study.suite.clone()).expect("just written");
-        let (before, after) = (study.view(), again.view());
+        let findings = case.findings();
+        let again =
+            saved::read(&saved::write(&findings), findings.suite.clone()).expect("just written");
+        let (before, after) = (findings.view(), again.view());
         assert_eq!(json_of(&after), json_of(&before), "{name}");
         assert_eq!(
             terminal::render(&after, &of_pytest(), PLAIN),
@@ -190,12 +192,12 @@ fn roles_that_were_not_searched_for_to_the_end_are_said_to_be_so() {
 
 #[test]
 fn what_a_newer_program_saved_is_refused_by_its_version() {
-    let study = every_verdict().study();
-    let newer = saved::write(&study).replacen("\"version\":1", "\"version\":2", 1);
-    let error = saved::read(&newer, study.suite.clone()).expect_err("it is newer");
+    let findings = every_verdict().findings();
+    let newer = saved::write(&findings).replacen("\"version\":1", "\"version\":2", 1);
+    let error = saved::read(&newer, findings.suite.clone()).expect_err("it is newer");
     assert!(error.to_string().contains("version 2"), "{error}");
     let few = std::rc::Rc::new(unflake_model::Suite::of_sizes(&[1]).expect("one test"));
-    let error = saved::read(&saved::write(&study), few).expect_err("it speaks of other tests");
+    let error = saved::read(&saved::write(&findings), few).expect_err("it speaks of other tests");
     assert!(error.to_string().contains("out of range"), "{error}");
 }
 
@@ -335,7 +337,7 @@ fn who_fails_at_random_is_confirmed_when_the_plain_runner_shows_both() {
     let exhibit = case.exhibits.iter_mut().find(find).unwrap();
     exhibit.finding.confirmed = false;
     for (as_predicted, is_confirmed) in [(0, false), (4, true), (20, false)] {
-        exhibit.cold = Cold::Said(Confirmation { as_predicted, tries: 20, others: 0 });
+        exhibit.plain = PlainAnswer::Said(Confirmation { as_predicted, tries: 20, others: 0 });
         assert_eq!(exhibit.is_confirmed(), is_confirmed, "failed {as_predicted} of 20");
     }
 }
@@ -509,7 +511,7 @@ fn a_command_that_shows_something_else_takes_the_confirmation_back() {
     for verdict in [Verdict::OdBrittle, Verdict::Ndod] {
         let exhibit = case.exhibits.iter_mut().find(|it| it.finding.verdict == verdict).unwrap();
         assert!(exhibit.is_confirmed());
-        exhibit.cold = Cold::Said(Confirmation { as_predicted: 1, tries: 3, others: 0 });
+        exhibit.plain = PlainAnswer::Said(Confirmation { as_predicted: 1, tries: 3, others: 0 });
         // What fails at random may pass now and then.
         assert_eq!(exhibit.is_confirmed(), verdict == Verdict::Ndod);
     }

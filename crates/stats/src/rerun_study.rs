@@ -43,7 +43,7 @@ pub struct Attempted {
 
 /// One run of the whole suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SuiteRun {
+pub struct OrderRun {
     /// In which order, by the place of that order among all.
     pub order: usize,
     /// What its tests did.
@@ -54,7 +54,7 @@ pub struct SuiteRun {
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     /// Of the suite, as they were made.
-    pub suite: Vec<SuiteRun>,
+    pub suite: Vec<OrderRun>,
     /// Of single tests, as they were made.
     pub alone: Vec<Attempted>,
 }
@@ -369,7 +369,7 @@ mod tests {
                     n_free -= 1;
                     attempt(test, n_free < 0, 5)
                 };
-                runs.suite.push(SuiteRun { order, attempts: (0..3).map(take).collect() });
+                runs.suite.push(OrderRun { order, attempts: (0..3).map(take).collect() });
             }
         }
         for test in 0..3 {
@@ -404,7 +404,7 @@ mod tests {
         for order in 0..4 {
             for run in 0..20 {
                 let fails = order == 2 && run % 2 == 0;
-                runs.suite.push(SuiteRun { order, attempts: vec![attempt(0, fails, 5)] });
+                runs.suite.push(OrderRun { order, attempts: vec![attempt(0, fails, 5)] });
             }
         }
         let tables = tables(&runs, question());
@@ -421,7 +421,7 @@ mod tests {
         for (fails_alone, verdict) in [(false, Verdict::OdVictim), (true, Verdict::OdBrittle)] {
             let mut runs = Runs::default();
             for order in 0..4 {
-                let run = SuiteRun { order, attempts: vec![attempt(0, order < 2, 5)] };
+                let run = OrderRun { order, attempts: vec![attempt(0, order < 2, 5)] };
                 runs.suite.extend(std::iter::repeat_n(run, 10));
             }
             runs.alone = vec![attempt(0, fails_alone, 5); 10];
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn failing_late_hints_at_waiting() {
         let hint = |fail_ms: u64| {
-            let runs = (0..10).map(|run| SuiteRun {
+            let runs = (0..10).map(|run| OrderRun {
                 order: 0,
                 attempts: vec![attempt(0, run % 2 == 0, if run % 2 == 0 { fail_ms } else { 100 })],
             });
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn nothing_flaky_makes_empty_tables() {
-        let run = SuiteRun { order: 0, attempts: vec![attempt(0, false, 5)] };
+        let run = OrderRun { order: 0, attempts: vec![attempt(0, false, 5)] };
         let tables = tables(&Runs { suite: vec![run], alone: Vec::new() }, question());
         assert!(tables.tests.is_empty());
         assert_eq!(tables.suite.failed.failures, 0);

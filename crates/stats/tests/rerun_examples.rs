@@ -11,7 +11,7 @@ use unflake_model::random::Random;
 use unflake_model::{Confidence, Evidence, Tally, TestIndex, Verdict};
 use unflake_stats::compare::{Question, fisher};
 use unflake_stats::rate::interval;
-use unflake_stats::rerun_study::{Attempted, Place, Runs, SuiteRun, Tables, TestRow, tables};
+use unflake_stats::rerun_study::{Attempted, OrderRun, Place, Runs, Tables, TestRow, tables};
 
 const ORDERS: usize = 20;
 const RUNS: usize = 100;
@@ -26,7 +26,7 @@ fn study(mut in_suite: impl FnMut(usize, usize) -> bool, alone: &[bool]) -> Tabl
     let mut runs = Runs::default();
     for order in 0..ORDERS {
         for run in 0..RUNS {
-            runs.suite.push(SuiteRun { order, attempts: vec![attempt(in_suite(order, run))] });
+            runs.suite.push(OrderRun { order, attempts: vec![attempt(in_suite(order, run))] });
         }
     }
     runs.alone = alone.iter().map(|fails| attempt(*fails)).collect();

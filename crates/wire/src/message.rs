@@ -62,7 +62,7 @@ pub enum FromAgent {
     Traced(Traced),
     /// Run: state was put back.
     Restored(Restored),
-    /// Run: which circumstances were made otherwise.
+    /// Run: which circumstances were perturbed.
     Perturbed(Perturbed),
     /// Run: the last fixture was torn down.
     Done {
@@ -202,7 +202,7 @@ pub struct Run {
     pub count: bool,
 }
 
-/// Circumstances to be made otherwise. Those that are not named are held fixed.
+/// Circumstances to be perturbed. Those that are not named are held fixed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perturb {
     /// Which.
@@ -214,13 +214,13 @@ pub struct Perturb {
 /// What became of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perturbed {
-    /// What was made otherwise.
+    /// What was perturbed.
     pub applied: Vec<Applied>,
     /// What could not be.
     pub refused: Vec<RefusedFactor>,
 }
 
-/// A circumstance that was made otherwise.
+/// A circumstance that was perturbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// Which.
@@ -238,7 +238,7 @@ pub struct Applied {
     pub before: Option<String>,
 }
 
-/// A circumstance that could not be made otherwise.
+/// A circumstance that could not be perturbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedFactor {
     /// Which.
@@ -340,7 +340,7 @@ pub struct NotRestored {
     pub why: String,
 }
 
-/// A part of the state that a test left otherwise than it found it.
+/// A part of the state that a test left different from how it found it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Where it is, in the notation of the language.
@@ -419,7 +419,7 @@ pub struct End {
     /// What the test wrote to standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// What it left otherwise than it found it, in a watched run.
+    /// What it left different from how it found it, in a watched run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// How many more such changes there were.

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use unflake_detect::Depth;
-use unflake_detect::campaign::{Settings, campaign};
-use unflake_detect::confirm::{Limits, Tested, put_to_test};
+use unflake_detect::campaign::{SuiteSettings, campaign};
+use unflake_detect::confirm::{ConfirmTerms, Tested, put_to_test};
 use unflake_detect::triage::{Conditions, Failed, Judged, triage};
-use unflake_detect::{Inquiry, Lab};
+use unflake_detect::{Analysis, Lab};
 use unflake_model::random::Random;
 use unflake_model::{
     Budget, ClassIndex, Confidence, Confirmation, Evidence, Experiment, Factors, Finding,
@@ -74,7 +74,7 @@ fn one_suite(seed: u64, totals: &mut Totals) {
     let n_tests = 50 + Random::labelled(seed, &[50]).below(100);
     let recipe = Recipe::with_something_behind(n_tests);
     let sim = generate(&recipe, seed).expect("the recipe is valid");
-    let settings = Settings {
+    let settings = SuiteSettings {
         seed,
         tries: 3,
         depth: Depth::Roles,
@@ -88,7 +88,7 @@ fn one_suite(seed: u64, totals: &mut Totals) {
     let true_of = |finding: &Finding| sim.truth().of(finding.test).verdict == finding.verdict;
     let findings: Vec<Finding> = report.findings.into_iter().filter(true_of).collect();
     let files = sim.suite().tests().map(|test| sim.suite().class_of(test).get()).collect();
-    let limits = Limits { files, ..Limits::default() };
+    let limits = ConfirmTerms { files, ..ConfirmTerms::default() };
     let (tested, spent) = drive(&sim, |lab| put_to_test(lab, findings, None, limits));
     totals.tested = totals.tested.plus(spent);
     for it in &tested {
@@ -173,7 +173,7 @@ fn drive<T: 'static, F: Future<Output = T> + 'static>(
     let mut spent = Spent::default();
     let budget = Budget::unlimited(Confidence::USUAL);
     let (answer, _) =
-        Inquiry::new(Rc::new(sim.suite().clone()), budget, analysis).drive(2, |asked| {
+        Analysis::new(Rc::new(sim.suite().clone()), budget, analysis).drive(2, |asked| {
             let observations = answer_all(sim, asked, &mut random);
             for observation in &observations {
                 let (attempts, time) = (observation.attempts.len() as u64, observation.duration);

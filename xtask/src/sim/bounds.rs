@@ -7,9 +7,9 @@
 
 use std::rc::Rc;
 
+use unflake_detect::Analysis;
 use unflake_detect::Depth;
-use unflake_detect::Inquiry;
-use unflake_detect::campaign::{Settings, campaign};
+use unflake_detect::campaign::{SuiteSettings, campaign};
 use unflake_detect::why::{Known, Plan, why};
 use unflake_model::{Budget, Confidence, Factors, Suite, Tally, TestIndex, Verdict};
 use unflake_model::{HashSeeds, random::Random};
@@ -97,7 +97,7 @@ fn by_campaign(fault: Fault) -> Bound {
     let mut found = Tally::default();
     let mut n_seeds = u64::MAX;
     for seed in 0..N_SUITES {
-        let settings = Settings {
+        let settings = SuiteSettings {
             seed,
             tries: 3,
             depth: Depth::Roles,
@@ -150,7 +150,7 @@ fn drive<T: 'static, F: Future<Output = T> + 'static>(
 ) -> T {
     let mut random = Random::new(0);
     let budget = Budget::unlimited(Confidence::USUAL);
-    Inquiry::new(Rc::new(sim.suite().clone()), budget, analysis)
+    Analysis::new(Rc::new(sim.suite().clone()), budget, analysis)
         .drive(1, |experiments| answer_all(sim, experiments, &mut random))
         .0
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use unflake_detect::Depth;
-use unflake_detect::campaign::{Report, Settings, campaign};
+use unflake_detect::campaign::{SuiteFindings, SuiteSettings, campaign};
 use unflake_detect::idflakies::{self, Class, FailingOriginal, idflakies};
-use unflake_detect::{Inquiry, Lab};
+use unflake_detect::{Analysis, Lab};
 use unflake_model::{
     Budget, CleanersOf, Confidence, Dependencies, Factors, Group, Spent, TestIndex, Verdict,
 };
@@ -118,10 +118,10 @@ fn one_suite(seed: u64, is_verbose: bool, totals: &mut Totals) {
 }
 
 fn run_idflakies(sim: &SimSuite, seed: u64) -> (BTreeSet<TestIndex>, Spent) {
-    let settings = idflakies::Settings {
+    let settings = idflakies::RoundSettings {
         // The stronger opponent: the tool of the study would give up suites with a failing test.
         failing_original: FailingOriginal::GoOn,
-        ..idflakies::Settings::of_the_study(seed)
+        ..idflakies::RoundSettings::of_the_study(seed)
     };
     let unlimited = Budget::unlimited(Confidence::USUAL);
     let (report, spent) = drive(sim, unlimited, |lab| idflakies(lab, settings));
@@ -129,8 +129,8 @@ fn run_idflakies(sim: &SimSuite, seed: u64) -> (BTreeSet<TestIndex>, Spent) {
     (report.flaky.into_iter().filter(|(_, (c, _))| is_od(*c)).map(|(t, _)| t).collect(), spent)
 }
 
-fn run_campaign(sim: &SimSuite, seed: u64, budget: Budget, depth: Depth) -> (Report, Spent) {
-    let settings = Settings {
+fn run_campaign(sim: &SimSuite, seed: u64, budget: Budget, depth: Depth) -> (SuiteFindings, Spent) {
+    let settings = SuiteSettings {
         seed,
         tries: 3,
         depth,
@@ -151,12 +151,12 @@ fn drive<T: 'static, F: Future<Output = T> + 'static>(
 ) -> (T, Spent) {
     let mut random = Random::new(0);
     // One worker: thinking ahead for several costs executions, which are compared here.
-    Inquiry::new(Rc::new(sim.suite().clone()), budget, analysis)
+    Analysis::new(Rc::new(sim.suite().clone()), budget, analysis)
         .drive(1, |experiments| answer_all(sim, experiments, &mut random))
 }
 
 /// Counts what was said of every test; what was wrong or missed, in words.
-fn compare(sim: &SimSuite, report: &Report, totals: &mut Totals) -> Vec<String> {
+fn compare(sim: &SimSuite, report: &SuiteFindings, totals: &mut Totals) -> Vec<String> {
     let found: BTreeMap<TestIndex, _> = report.findings.iter().map(|f| (f.test, f)).collect();
     let mut notes = Vec::new();
     for test in sim.suite().tests() {

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use unflake_detect::Analysis;
 use unflake_detect::Depth;
-use unflake_detect::Inquiry;
 use unflake_detect::explain::explain;
 use unflake_model::{Budget, Confidence, Finding, Verdict};
 use unflake_sim::scenario::{self, Case, Setting};
@@ -73,9 +73,9 @@ fn ask(scenario: &Scenario) -> (Finding, Duration) {
     let budget = Budget::unlimited(Confidence::new(0.99).expect("a probability"));
     let target = scenario.targets[0];
     let start = Instant::now();
-    let inquiry = Inquiry::new(suite, budget, |lab| explain(lab, target, Depth::Roles));
+    let analysis = Analysis::new(suite, budget, |lab| explain(lab, target, Depth::Roles));
     let (finding, _) =
-        inquiry.drive(1, |batch| batch.iter().map(|e| scenario.sim.observe(e)).collect());
+        analysis.drive(1, |batch| batch.iter().map(|e| scenario.sim.observe(e)).collect());
     (finding, start.elapsed())
 }
 

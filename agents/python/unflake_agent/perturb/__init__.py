@@ -1,4 +1,4 @@
-"""What is made otherwise around a run, and what could not be?
+"""What is perturbed around a run, and what could not be?
 
 Loaded only when a run asks for it. Every factor is one function that draws what it does from the
 seed of the run, does it to this process, and says what it did: in words, and where a plain runner

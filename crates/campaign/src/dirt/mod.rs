@@ -1,7 +1,7 @@
 //! Which tests leave something behind, even where no other test stumbles over it yet?
 //!
 //! The suite is run once, in its original order and watched: after each test the agent says what is
-//! otherwise than before it. That list alone is of no use to anybody: tests load modules, fill
+//! different from before. That list alone is of no use to anybody: tests load modules, fill
 //! caches, draw random numbers, and fixtures that live for a whole module change things and put
 //! them back. `judge` tells those apart from dirt; [`allow`] is what the project says is meant to
 //! be so.

@@ -11,12 +11,12 @@ use unflake_known::fix::Fix;
 use unflake_model::Verdict;
 use unflake_report::fix::{json, text};
 
-use crate::commands::study::{Task, goal};
+use crate::commands::detect::{Task, goal};
 use crate::exit::{self, Failure};
 use crate::progress::Line;
 use crate::running::not_run;
 use crate::screen::Screen;
-use crate::study_args::FixArgs;
+use crate::search_args::FixArgs;
 
 /// Looks for a change, and prints or makes it.
 pub(crate) fn run(args: &FixArgs, screen: Screen) -> Result<u8, Failure> {
@@ -25,12 +25,12 @@ pub(crate) fn run(args: &FixArgs, screen: Screen) -> Result<u8, Failure> {
     let task = Task::about(&args.look, &args.test)?;
     let part = task.part()?;
     let goal = goal(&task.request);
-    let request = FixRequest { study: &task.request, all: args.all };
+    let request = FixRequest { findings: &task.request, all: args.all };
     let mut line = Line::new(goal, screen);
     let fixed = fix(request, part, &task.limits, &task.interrupt, &mut line);
     drop(line);
     let fixed = fixed.map_err(|error| match error {
-        FixError::Study(error) => not_run(&error, part),
+        FixError::Campaign(error) => not_run(&error, part),
         FixError::Mend(_) => Failure::NotRun { message: with_causes(&error), hint: None },
     })?;
     let best = fixed.patches.first();
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &FixArgs, screen: Screen) -> Result<u8, Failure> {
 }
 
 fn code(fixed: &Fix) -> u8 {
-    let mut verdicts = fixed.study.exhibits.iter().map(|exhibit| exhibit.finding.verdict);
+    let mut verdicts = fixed.findings.exhibits.iter().map(|exhibit| exhibit.finding.verdict);
     let is_open = verdicts.any(|verdict| verdict == Verdict::InsufficientEvidence);
     let is_open = is_open || fixed.is_cut_short || !fixed.not_tried.is_empty();
     match (fixed.patches.is_empty(), is_open) {

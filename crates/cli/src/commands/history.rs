@@ -9,13 +9,13 @@ use unflake_report::Command;
 use unflake_report::history::{json, text};
 use unflake_report::{Layout, plural, shake};
 
-use crate::commands::study::{self, Shape};
+use crate::commands::detect::{self, Shape};
 use crate::exit::Failure;
 use crate::history_args::{HistoryArgs, HistoryFormat};
 use crate::opened::Parts;
 use crate::screen::Screen;
+use crate::search_args::FindingsFormat;
 use crate::store_args::unix_ms;
-use crate::study_args::StudyFormat;
 
 /// Campaigns, a campaign, or a test over time.
 pub(crate) fn run(args: &HistoryArgs, screen: Screen) -> Result<(), Failure> {
@@ -80,14 +80,14 @@ fn show(
             _ => shake::text::render(&shaking, layout),
         });
     }
-    let study = history.study(campaign).map_err(|error| failure(&error))?;
+    let findings = history.findings(campaign).map_err(|error| failure(&error))?;
     let format = match format {
-        HistoryFormat::Text => StudyFormat::Text,
-        HistoryFormat::Table => StudyFormat::Table,
-        HistoryFormat::Json => StudyFormat::Json,
-        HistoryFormat::Markdown => StudyFormat::Markdown,
+        HistoryFormat::Text => FindingsFormat::Text,
+        HistoryFormat::Table => FindingsFormat::Table,
+        HistoryFormat::Json => FindingsFormat::Json,
+        HistoryFormat::Markdown => FindingsFormat::Markdown,
     };
-    study::show(&Parts::one(study), format, Shape::Past, layout)
+    detect::show(&Parts::one(findings), format, Shape::Past, layout)
 }
 
 fn prune(history: &mut History, args: &HistoryArgs) -> Result<String, Failure> {

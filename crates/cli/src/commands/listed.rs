@@ -11,11 +11,11 @@ use unflake_model::TestId;
 use unflake_report::json::Listed;
 use unflake_report::{idflakies, json, junit, plural};
 
-use super::study::{Shape, Task, code, look, show, typed_rate};
+use super::detect::{Shape, Task, code, find_in_parts, show, typed_rate};
 use crate::exit::{self, Failure};
 use crate::opened::Opened;
 use crate::screen::Screen;
-use crate::study_args::{StudyFormat, WhyArgs};
+use crate::search_args::{FindingsFormat, WhyArgs};
 
 /// How such a list is known.
 const ENDING: &str = ".json";
@@ -37,10 +37,10 @@ pub(crate) fn why(args: &WhyArgs, file: &Path, screen: Screen) -> Result<u8, Fai
     let mut names = idflakies::names(&text).map_err(bad)?;
     names.sort();
     names.dedup();
-    let format = args.study.format();
+    let format = args.findings.format();
     let mut walk = Walk { format, screen, listed: Listed::default(), code: exit::SUCCESS };
     if let Some(first) = names.first() {
-        let mut task = Task::about(&args.study.look, first)?;
+        let mut task = Task::about(&args.findings.look, first)?;
         task.request.flake_rate_min = typed_rate(args.flake_rate)?;
         walk.all(&mut task, &names)?;
     }
@@ -49,7 +49,7 @@ pub(crate) fn why(args: &WhyArgs, file: &Path, screen: Screen) -> Result<u8, Fai
 
 /// How far we are in a list.
 struct Walk {
-    format: StudyFormat,
+    format: FindingsFormat,
     screen: Screen,
     listed: Listed,
     code: u8,
@@ -69,7 +69,7 @@ impl Walk {
                 continue;
             };
             task.request.question = Question::Test(id);
-            let found = match look(task, self.screen) {
+            let found = match find_in_parts(task, self.screen) {
                 Ok(found) => found,
                 // Nothing was shown yet, so what stands against it is the answer.
                 Err(failure) if names.len() == 1 => return Err(failure),
@@ -85,7 +85,8 @@ impl Walk {
                 show(&found, self.format, Shape::Test, self.screen.layout())?;
                 continue;
             }
-            let named = |(module, study)| (if has_modules { module } else { String::new() }, study);
+            let named =
+                |(module, findings)| (if has_modules { module } else { String::new() }, findings);
             self.listed.studies.extend(found.found.into_iter().map(named));
         }
         Ok(())
@@ -104,10 +105,10 @@ impl Walk {
         let views: Vec<(&str, View<'_>)> = studies.map(|(name, it)| (&**name, it.view())).collect();
         let mut out = io::stdout().lock();
         match self.format {
-            StudyFormat::Text | StudyFormat::Table | StudyFormat::Markdown => (),
-            StudyFormat::Json => out.write_all(json::render_list(&self.listed).as_bytes())?,
-            StudyFormat::Idflakies => out.write_all(idflakies::render(&views).as_bytes())?,
-            StudyFormat::Junit => junit::write(&views, &address, &mut out)?,
+            FindingsFormat::Text | FindingsFormat::Table | FindingsFormat::Markdown => (),
+            FindingsFormat::Json => out.write_all(json::render_list(&self.listed).as_bytes())?,
+            FindingsFormat::Idflakies => out.write_all(idflakies::render(&views).as_bytes())?,
+            FindingsFormat::Junit => junit::write(&views, &address, &mut out)?,
         }
         out.flush()?;
         Ok(self.code)
@@ -115,10 +116,10 @@ impl Walk {
 }
 
 /// Whether the format is one document, which cannot be printed test by test.
-fn is_one_document(format: StudyFormat) -> bool {
+fn is_one_document(format: FindingsFormat) -> bool {
     match format {
-        StudyFormat::Json | StudyFormat::Junit | StudyFormat::Idflakies => true,
-        StudyFormat::Text | StudyFormat::Table | StudyFormat::Markdown => false,
+        FindingsFormat::Json | FindingsFormat::Junit | FindingsFormat::Idflakies => true,
+        FindingsFormat::Text | FindingsFormat::Table | FindingsFormat::Markdown => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod completions;
+pub(crate) mod detect;
 pub(crate) mod doctor;
 pub(crate) mod fix;
 pub(crate) mod history;
@@ -11,7 +12,6 @@ mod listed;
 pub(crate) mod man;
 pub(crate) mod orders;
 pub(crate) mod replay;
-pub(crate) mod rerun_study;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod shake;

@@ -83,7 +83,7 @@ fn part_of<'o>(past: &PastRun, folder: &Path, opened: &'o Opened) -> Result<&'o 
 
 fn failure(error: ReplayError, part: &dyn Part) -> Failure {
     match error {
-        ReplayError::Study(error) => not_run(&error, part),
+        ReplayError::Campaign(error) => not_run(&error, part),
         ReplayError::Gone { .. } => Failure::NotRun {
             message: error.to_string(),
             hint: Some("check out the code as it was then".to_owned()),

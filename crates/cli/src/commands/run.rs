@@ -3,10 +3,10 @@
 use std::io::{self, Write as _};
 
 use unflake_app::registry::{address, offer};
-use unflake_app::run::{SingleRequest, single};
+use unflake_app::run::{RunRequest, single};
 use unflake_campaign::begin::Unfinished;
 use unflake_engine::Interrupt;
-use unflake_known::single::{Sequence, Single};
+use unflake_known::suite_run::{Sequence, SuiteRun};
 use unflake_known::{Offer, Offered};
 use unflake_model::Verdict;
 use unflake_report::run::{json, text, view};
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &RunArgs, screen: Screen) -> Result<u8, Failure> {
     };
     let format = if args.json { RunFormat::Json } else { args.format };
     let keep = args.record.keep(Unfinished::Leave)?;
-    let request = SingleRequest { sequence, seed: args.seed, keep, command: command_line() };
+    let request = RunRequest { sequence, seed: args.seed, keep, command: command_line() };
     let interrupt = Interrupt::default();
     stop_on_ctrl_c(&interrupt);
     let typed = args.project.typed(&args.paths);
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RunArgs, screen: Screen) -> Result<u8, Failure> {
     Ok(ran.code(code))
 }
 
-fn show(ran: &Parts<Single>, format: RunFormat, layout: Layout) -> Result<(), Failure> {
+fn show(ran: &Parts<SuiteRun>, format: RunFormat, layout: Layout) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let text = match format {
         RunFormat::Text => {
@@ -63,7 +63,7 @@ fn show(ran: &Parts<Single>, format: RunFormat, layout: Layout) -> Result<(), Fa
     Ok(())
 }
 
-fn code(ran: &Single) -> u8 {
+fn code(ran: &SuiteRun) -> u8 {
     match (ran.failing.is_empty(), ran.n_not_run) {
         (false, _) => exit::FOUND,
         (true, 0) => exit::SUCCESS,

@@ -12,12 +12,12 @@ use unflake_report::Command;
 use unflake_report::shake::{json, text};
 use unflake_stats::rate::Rate;
 
-use crate::commands::study::{Task, goal};
+use crate::commands::detect::{Task, goal};
 use crate::exit::{self, Failure};
 use crate::progress::Line;
 use crate::running::not_run;
 use crate::screen::Screen;
-use crate::study_args::LookArgs;
+use crate::search_args::SearchArgs;
 
 const FACTORS_HELP: &str = "\
 Factors:
@@ -71,7 +71,7 @@ pub(crate) struct ShakeArgs {
     pub json: bool,
 
     #[command(flatten)]
-    pub look: LookArgs,
+    pub look: SearchArgs,
 }
 
 /// Shakes a test, and says what makes it fail.

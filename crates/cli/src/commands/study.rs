@@ -1,306 +1,168 @@
-//! `unflake detect` and `unflake why`.
+//! `unflake study`.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use unflake_adapter::Part;
-use unflake_app::registry::{address, offer};
-use unflake_campaign::campaign::study;
-use unflake_campaign::question::{Question, Request};
-use unflake_detect::Depth;
-use unflake_detect::idflakies::Configuration;
-use unflake_detect::reruns::schedule::Terms;
-use unflake_engine::{Interrupt, Limits};
-use unflake_known::{Offer, Study, View};
-use unflake_model::{Budget, Confidence, Verdict};
-use unflake_report::Command;
-use unflake_report::{Layout, idflakies, json, junit, markdown, table, terminal, why};
-use unflake_stats::plan::runs_needed;
-use unflake_stats::rate::Rate;
+use clap::ValueEnum;
+use unflake_app::study::{RerunRequest, study_reruns};
+use unflake_detect::rerun_study::Batches;
+use unflake_engine::Interrupt;
+use unflake_known::RerunStudy;
+use unflake_report::rerun_study::{json, markdown, text};
 
-use super::listed;
+use crate::commands::detect::{budget, confidence};
 use crate::exit::{self, Failure};
+use crate::isolation::IsolationArg;
 use crate::opened::{Manner, Opened, Parts, Tracing, look_into, share_of};
 use crate::progress::{Goal, Line};
+use crate::project_args::ProjectArgs;
 use crate::running::{limits, n_processors, not_run, stop_on_ctrl_c};
 use crate::screen::Screen;
-use crate::store_args::command_line;
-use crate::study_args::{
-    DepthArg, DetectArgs, LookArgs, StrategyArg, StudyArgs, StudyFormat, WhyArgs,
-};
-use crate::typed_values::flake_rate;
+use crate::store_args::KeepArgs;
+use crate::typed_values::time_limit;
 
-/// The flake rate that is looked for where nothing else is said.
-const FLAKE_RATE: f64 = 0.05;
+const EXAMPLES: &str = "\
+Examples:
+  unflake study
+      10 batches of 10 runs, each batch in another order; then the flaky tests alone
+  unflake study tests/unit --batches 40 --runs-per-batch 100 --time 8h
+      as large as the published study; cut off, the same command goes on with it
+  unflake study --json > study.json
+      all tables for a program
 
-/// The flake rate that was typed.
-pub(crate) fn typed_rate(share: f64) -> Result<Rate, Failure> {
-    flake_rate(share).map_err(|error| Failure::input(format!("--flake-rate: {error}"), "try 0.05"))
+Exit codes: 0 nothing flaky, 1 flaky tests, 3 tests could not be run, 4 nothing flaky in the part
+of the runs that was made";
+
+/// Options of `unflake study`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StudyArgs {
+    /// Files, folders or tests to run, as the runner takes them [default: all]
+    pub paths: Vec<OsString>,
+
+    /// Batches, each in another order: the original, the reverse, then shuffled ones
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub batches: u64,
+
+    /// Runs in each batch
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub runs_per_batch: u64,
+
+    /// Runs of each flaky test alone, at most as many as of the suite
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub alone: u64,
+
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: TablesFormat,
+
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub project: ProjectArgs,
+
+    /// Stop after this long, such as 90s, 5m or 1h [default: no limit]
+    #[arg(long, value_name = "SPAN", value_parser = time_limit)]
+    pub time: Option<Duration>,
+
+    /// Stop after this many runs
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u64>,
+
+    /// How sure answers must be
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    pub confidence: f64,
+
+    /// How many runs at once [default: the number of processors]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+
+    /// Keep runs apart: files, processes, network
+    #[arg(long, value_name = "LEVEL", default_value = "all")]
+    pub isolation: IsolationArg,
+
+    /// Decides the orders
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+
+    #[command(flatten)]
+    pub keep: KeepArgs,
 }
 
-pub(crate) fn detect(args: &DetectArgs, screen: Screen) -> Result<u8, Failure> {
-    let flake_rate = typed_rate(args.flake_rate)?;
-    let look = &args.study.look;
-    let question = match args.strategy {
-        Some(strategy) => Question::Rounds(configuration(strategy), args.rounds),
-        None if args.reruns => Question::Reruns(Terms { price: Some(args.price), ..Terms::FORKED }),
-        None => Question::Suite,
+/// What `unflake study` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TablesFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// For a pull request
+    Markdown,
+}
+
+/// Runs the suite again and again, and prints what that says.
+pub(crate) fn run(args: &StudyArgs, screen: Screen) -> Result<u8, Failure> {
+    let jobs = args.jobs.unwrap_or_else(n_processors);
+    for (option, number) in [
+        ("--batches", args.batches),
+        ("--runs-per-batch", args.runs_per_batch),
+        ("--jobs", jobs as u64),
+    ] {
+        if number == 0 {
+            return Err(Failure::input(format!("{option}: `0` is none"), "give 1 or more"));
+        }
+    }
+    let interrupt = Interrupt::default();
+    stop_on_ctrl_c(&interrupt);
+    let studies = studies(args, jobs, &interrupt, screen)?;
+    let shown = match if args.json { TablesFormat::Json } else { args.format } {
+        TablesFormat::Text => studies.joined(|study| text(study, screen.layout())),
+        TablesFormat::Json => json(&studies.named()),
+        TablesFormat::Markdown => studies.joined(markdown),
     };
-    let task = Task::new(look, &args.paths, question, flake_rate)?;
-    run(&task, &args.study, Shape::Suite, screen)
+    let mut out = io::stdout().lock();
+    out.write_all(shown.as_bytes())?;
+    out.flush()?;
+    Ok(studies.code(code))
 }
 
-fn configuration(strategy: StrategyArg) -> Configuration {
-    match strategy {
-        StrategyArg::OriginalOrder => Configuration::Original,
-        StrategyArg::RandomClass => Configuration::RandomClass,
-        StrategyArg::RandomClassMethod => Configuration::RandomClassMethod,
-        StrategyArg::ReverseClass => Configuration::ReverseClass,
-        StrategyArg::ReverseClassMethod => Configuration::ReverseClassMethod,
-    }
-}
-
-pub(crate) fn why(args: &WhyArgs, screen: Screen) -> Result<u8, Failure> {
-    if let Some(file) = listed::file(&args.test) {
-        return listed::why(args, file, screen);
-    }
-    let mut task = Task::about(&args.study.look, &args.test)?;
-    task.request.flake_rate_min = typed_rate(args.flake_rate)?;
-    run(&task, &args.study, Shape::Test, screen)
-}
-
-pub(crate) fn run(
-    task: &Task,
+fn studies(
     args: &StudyArgs,
-    shape: Shape,
+    jobs: usize,
+    interrupt: &Interrupt,
     screen: Screen,
-) -> Result<u8, Failure> {
-    let found = look(task, screen)?;
-    show(&found, args.format(), shape, screen.layout())?;
-    Ok(found.code(code))
-}
-
-/// Looks into the parts that the question is about.
-pub(crate) fn look(task: &Task, screen: Screen) -> Result<Parts<Study>, Failure> {
-    let parts = in_question(&task.request.question, &task.opened)?;
-    let is_traced = matches!(task.request.question, Question::Reruns(_));
-    let tracing = if is_traced { Tracing::IfPossible } else { Tracing::No };
-    let interrupt = &task.interrupt;
-    look_into(&parts, &Manner { is_long: true, tracing, interrupt }, |part| {
-        let mut line = Line::new(goal(&task.request), screen);
-        let studied = study(&task.request, part, &task.limits, interrupt, &mut line);
-        studied.map_err(|error| not_run(&error, part))
+) -> Result<Parts<RerunStudy>, Failure> {
+    let typed = args.project.typed(&args.paths);
+    let opened = Opened::find(typed, interrupt)?;
+    let time = share_of(args.time, opened.parts().len());
+    let confidence = confidence(args.confidence)?;
+    let request = RerunRequest {
+        settings: Batches {
+            seed: args.seed,
+            n_batches: args.batches,
+            runs_per_batch: args.runs_per_batch,
+            alone_max: args.alone,
+        },
+        budget: budget(args.runs, time, jobs, confidence)?,
+        wall_max: time.map(|time| time + time / 10),
+        keep: args.keep.keep()?,
+    };
+    let limits = limits(opened.levels(args.isolation), args.project.timeout, jobs);
+    let manner = Manner { is_long: true, tracing: Tracing::No, interrupt };
+    look_into(&opened.parts(), &manner, |part| {
+        let mut line = Line::new(Goal { time, ..Goal::default() }, screen);
+        let study = study_reruns(&request, part, &limits, interrupt, &mut line);
+        study.map_err(|error| not_run(&error, part))
     })
 }
 
-/// The parts that a question is about.
-fn in_question<'s>(question: &Question, opened: &'s Opened) -> Result<Vec<&'s dyn Part>, Failure> {
-    let parts = opened.parts();
-    let Question::Test(id) = question else { return Ok(parts) };
-    let ids: Option<Vec<Vec<&str>>> = parts.iter().map(|part| part.ids()).collect();
-    // Where tests are known only to an agent, it is asked.
-    let Some(ids) = ids else { return Ok(parts) };
-    if let Some(place) = ids.iter().position(|of_part| of_part.contains(&id.as_str())) {
-        return Ok(vec![parts[place]]);
-    }
-    let similar = ids.iter().flatten().filter(|known| known.ends_with(id.as_str())).take(3);
-    let similar: Vec<&str> = similar.copied().collect();
-    let hint = if similar.is_empty() {
-        format!("give a test as {}", opened.spelling())
-    } else {
-        format!("did you mean {}?", similar.join(" or "))
-    };
-    let message = format!("test `{id}` was not collected");
-    Err(Failure::NotRun { message, hint: Some(hint) })
-}
-
-/// Everything that looking into tests needs.
-pub(crate) struct Task {
-    pub(crate) request: Request,
-    pub(crate) opened: Opened,
-    pub(crate) limits: Limits,
-    pub(crate) interrupt: Interrupt,
-}
-
-impl Task {
-    /// From what was typed. Ctrl-C interrupts it from now on.
-    pub(crate) fn new(
-        args: &LookArgs,
-        paths: &[OsString],
-        question: Question,
-        flake_rate_min: Rate,
-    ) -> Result<Self, Failure> {
-        let confidence = confidence(args.confidence)?;
-        let jobs = args.jobs.unwrap_or_else(n_processors);
-        if jobs == 0 {
-            return Err(Failure::input("--jobs: `0` runs at once is none", "give 1 or more"));
-        }
-        let interrupt = Interrupt::default();
-        stop_on_ctrl_c(&interrupt);
-        let opened = Opened::find(args.typed(paths), &interrupt)?;
-        // The time is for all modules together.
-        let is_one = matches!(question, Question::Test(_));
-        let time = share_of(args.time, if is_one { 1 } else { opened.parts().len() });
-        let request = Request {
-            question,
-            depth: depth(args.depth),
-            budget: budget(args.runs, time, jobs, confidence)?,
-            flake_rate_min,
-            seed: args.seed,
-            wall_max: time.map(|time| time + time / 10),
-            keep: args.keep.keep()?,
-            command: command_line(),
-        };
-        let limits = limits(opened.levels(args.isolation), args.project.timeout, jobs);
-        Ok(Self { request, opened, limits, interrupt })
-    }
-
-    /// The part that the test in question belongs to.
-    pub(crate) fn part(&self) -> Result<&dyn Part, Failure> {
-        let parts = in_question(&self.request.question, &self.opened)?;
-        parts.first().copied().ok_or_else(|| Failure::input("no tests were collected", ""))
-    }
-
-    /// About one test.
-    pub(crate) fn about(args: &LookArgs, test: &str) -> Result<Self, Failure> {
-        let id = test.parse().map_err(|error| {
-            Failure::input(format!("{error}"), "give a test as your runner spells it")
-        })?;
-        let usual = Rate::new(FLAKE_RATE).expect("a rate");
-        Self::new(args, &[], Question::Test(id), usual)
-    }
-}
-
-pub(crate) fn confidence(share: f64) -> Result<Confidence, Failure> {
-    Confidence::new(share)
-        .map_err(|error| Failure::input(format!("--confidence: {error}"), "try 0.95"))
-}
-
-pub(crate) fn budget(
-    runs: Option<u64>,
-    time: Option<Duration>,
-    jobs: usize,
-    confidence: Confidence,
-) -> Result<Budget, Failure> {
-    let bad = |option: &str| {
-        let option = option.to_owned();
-        move |error| Failure::input(format!("{option}: {error}"), "leave it out for no limit")
-    };
-    let mut budget = Budget::unlimited(confidence);
-    if let Some(runs) = runs {
-        budget = budget.with_runs(runs).map_err(bad("--runs"))?;
-    }
-    if let Some(time) = time {
-        let workers = u32::try_from(jobs).unwrap_or(u32::MAX);
-        budget = budget.with_time(time * workers).map_err(bad("--time"))?;
-    }
-    Ok(budget)
-}
-
-/// Of one test it cannot be foreseen how much there is to find out.
-pub(crate) fn goal(request: &Request) -> Goal {
-    let confidence = request.budget.confidence();
-    let is_suite = matches!(request.question, Question::Suite);
-    let orders = runs_needed(request.flake_rate_min, confidence).filter(|_| is_suite);
-    // What is granted on top of what was typed is for what was begun by then.
-    let time = request.wall_max.map(|max| max * 10 / 11);
-    Goal { orders, confidence: Some(confidence).filter(|_| is_suite), time }
-}
-
-fn depth(depth: DepthArg) -> Depth {
-    match depth {
-        DepthArg::Kind => Depth::Kind,
-        DepthArg::Roles => Depth::Roles,
-        DepthArg::Exhaustive => Depth::Exhaustive,
-        DepthArg::OneByOne => Depth::OneByOne,
-    }
-}
-
-/// What a study is about, which decides how people are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// All tests.
-    Suite,
-    /// One.
-    Test,
-    /// A campaign of the history.
-    Past,
-}
-
-impl Shape {
-    /// The command that shows it.
-    fn command(self) -> Command {
-        match self {
-            Self::Suite => Command::Detect,
-            Self::Test => Command::Why,
-            Self::Past => Command::History,
-        }
-    }
-
-    /// Whether a study was about one test. Of one on record that is seen from whether it looked at
-    /// whole orders, which are looked at for all tests.
-    fn is_one(self, view: &View<'_>) -> bool {
-        match self {
-            Self::Suite => false,
-            Self::Test => true,
-            Self::Past => view.exhibits.len() == 1 && view.n_orders == 0,
-        }
-    }
-}
-
-/// Prints what was found.
-pub(crate) fn show(
-    found: &Parts<Study>,
-    format: StudyFormat,
-    shape: Shape,
-    layout: Layout,
-) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    let views: Vec<_> = found.found.iter().map(|(name, it)| (&**name, it.view())).collect();
-    let each = |shown: &dyn Fn(&View<'_>) -> String| found.joined(|it| shown(&it.view()));
-    let text = match format {
-        StudyFormat::Text => each(&|view| text(view, shape, layout)),
-        StudyFormat::Table => each(&table::render),
-        StudyFormat::Markdown => each(&|view| markdown::render(view, &offer_of(view))),
-        StudyFormat::Json => {
-            let named = found.named().into_iter().map(|(name, it)| (name, it.view()));
-            json::render(&named.collect::<Vec<_>>(), shape.command())
-        }
-        StudyFormat::Idflakies => idflakies::render(&views),
-        StudyFormat::Junit => {
-            junit::write(&views, &address, &mut out)?;
-            String::new()
-        }
-    };
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
-}
-
-fn text(view: &View<'_>, shape: Shape, layout: Layout) -> String {
-    let offer = offer_of(view);
-    if !shape.is_one(view) {
-        return terminal::render(view, &offer, layout);
-    }
-    let exhibits = view.exhibits.iter().map(|exhibit| why::render(view, exhibit, &offer, layout));
-    exhibits.chain([why::warnings(view, layout)]).collect()
-}
-
-/// What our commands can do for the tests that it is about.
-fn offer_of(view: &View<'_>) -> Offer {
-    offer(&view.origin.runner)
-}
-
-pub(crate) fn code(study: &Study) -> u8 {
-    let verdicts = || study.exhibits.iter().map(|exhibit| exhibit.finding.verdict);
-    if verdicts().any(Verdict::is_flaky) {
-        exit::FOUND
-    } else if study.ended != unflake_known::Ended::Confident
-        || verdicts().any(|verdict| verdict == Verdict::InsufficientEvidence)
-    {
-        exit::UNDECIDED
-    } else {
-        exit::SUCCESS
+fn code(study: &RerunStudy) -> u8 {
+    match (study.tables.tests.is_empty(), study.is_whole) {
+        (false, _) => exit::FOUND,
+        (true, true) => exit::SUCCESS,
+        (true, false) => exit::UNDECIDED,
     }
 }

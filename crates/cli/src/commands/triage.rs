@@ -133,7 +133,7 @@ fn find(
         let found = triage(&request, part, &limits, interrupt, &mut line);
         found.map_err(|error| match &error {
             TriageError::Report(error) => bad(error),
-            TriageError::Study(error) => not_run(error, part),
+            TriageError::Campaign(error) => not_run(error, part),
         })
     })?;
     for (_, of_part) in looked.found {

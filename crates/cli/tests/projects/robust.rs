@@ -498,7 +498,7 @@ fn a_suite_that_ends_otherwise_under_the_plain_runner_still_leaves_no_trace() {
     let ran = Project::with(&[("test_told_apart.py", told_apart)]).run(&DETECT);
     ran.has_found_the_victim();
     let warning = &ran.warnings()["differs-from-plain"];
-    assert!(warning.contains("1 test ended otherwise than in the plain runner"), "{warning}");
+    assert!(warning.contains("1 test ended differently than in the plain runner"), "{warning}");
 }
 
 /// Of Linux.

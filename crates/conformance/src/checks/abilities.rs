@@ -36,7 +36,7 @@ pub(crate) fn perturbed(fixture: &dyn Fixture) -> Result<(), Departure> {
     let offered = abilities.choices.with(abilities.circumstances);
     if offered.with(abilities.factors).is_empty() {
         let is_made = trial.subject.make(&[run(0, Factors::OPEN_CHOICES)]).is_ok();
-        return same("whether a run is made otherwise that cannot be", &false, &is_made);
+        return same("whether a run is perturbed that cannot be", &false, &is_made);
     }
     for (number, factor) in (0..).zip(offered.iter()) {
         let ran = trial.make_one(&run(number, [factor].into_iter().collect()))?;

@@ -5,15 +5,15 @@
 //! | [`plain`] | does the project's own runner show what was found? |
 //! | [`state`] | which state do a test and those it depends on share? |
 //! | [`imports`] | does it stumble over a file that is merely collected? |
-//! | [`early`] | what can be tried and named while the search still goes on? |
+//! | [`while_searching`] | what can be tried and named while the search still goes on? |
 //!
 //! The plain runner has processes of its own. So while it is asked, the agent is asked for the
 //! state behind each dependency, and where time is up, for no longer than that.
 
-pub mod early;
 pub mod imports;
 pub mod plain;
 pub mod state;
+pub mod while_searching;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use futures_util::future::join;
 use unflake_model::{Environment, Finding, StateChange, TestIndex};
 
 use crate::choices::{DecidingChoice, decided};
-use crate::confirm::early::Early;
 use crate::confirm::imports::{File, Imports};
 use crate::confirm::plain::{Said, confirm_all, confirm_perturbed, is_denied};
 use crate::confirm::state::{Dependency, shared_state};
+use crate::confirm::while_searching::TriedMeanwhile;
 use crate::lab::{Lab, OutOfBudget};
 
 /// A finding, and what came of putting it to the test.
@@ -61,7 +61,7 @@ impl Tested {
 
 /// What limits the tests.
 #[derive(Clone, Debug, Default)]
-pub struct Limits {
+pub struct ConfirmTerms {
     /// Whether to start the plain runner takes much longer than the tests do.
     pub is_dear: bool,
     /// Whether the search ran out of its budget: then nothing is asked that can be done without.
@@ -72,16 +72,16 @@ pub struct Limits {
     pub files: Vec<File>,
 }
 
-/// Puts findings to the test; the first of them may have been tried early.
+/// Puts findings to the test; the first of them may have been tried meanwhile.
 pub async fn put_to_test(
     lab: Lab,
     findings: Vec<Finding>,
-    early: Option<Early>,
-    limits: Limits,
+    meanwhile: Option<TriedMeanwhile>,
+    limits: ConfirmTerms,
 ) -> Vec<Tested> {
     let is_confirmed = Cell::new(false);
     let said = async {
-        let said = match said_early(&findings, early.as_ref()) {
+        let said = match said_early(&findings, meanwhile.as_ref()) {
             Some(said) => vec![said],
             None => confirm_all(&lab, &findings, limits.is_dear).await,
         };
@@ -89,7 +89,7 @@ pub async fn put_to_test(
         said
     };
     let is_over = || limits.is_short && is_confirmed.get();
-    let (said, states) = join(said, states(&lab, &findings, early.as_ref(), is_over)).await;
+    let (said, states) = join(said, states(&lab, &findings, meanwhile.as_ref(), is_over)).await;
     let tested = |(finding, said)| Tested { said, ..Tested::not_tested(finding) };
     let mut tested: Vec<Tested> = findings.into_iter().zip(said).map(tested).collect();
     for (tested, state) in tested.iter_mut().zip(states) {
@@ -109,20 +109,20 @@ pub async fn put_to_test(
     tested
 }
 
-fn said_early(findings: &[Finding], early: Option<&Early>) -> Option<Said> {
-    let ([finding], Some(early)) = (findings, early) else { return None };
-    early.said(finding)
+fn said_early(findings: &[Finding], meanwhile: Option<&TriedMeanwhile>) -> Option<Said> {
+    let ([finding], Some(meanwhile)) = (findings, meanwhile) else { return None };
+    meanwhile.said(finding)
 }
 
 /// The state behind each finding, for as many of them as there is time.
 async fn states(
     lab: &Lab,
     findings: &[Finding],
-    early: Option<&Early>,
+    meanwhile: Option<&TriedMeanwhile>,
     is_over: impl Fn() -> bool,
 ) -> Vec<Vec<StateChange>> {
-    if let ([finding], Some(early)) = (findings, early)
-        && let Some(state) = early.state(finding)
+    if let ([finding], Some(meanwhile)) = (findings, meanwhile)
+        && let Some(state) = meanwhile.state(finding)
     {
         return state.into_iter().collect();
     }
@@ -165,7 +165,7 @@ async fn try_choices(lab: &Lab, tested: &mut [Tested]) -> Result<(), OutOfBudget
 }
 
 /// Tells findings that the plain runner denies as that runner sees them, where files explain it.
-async fn try_imports(lab: &Lab, tested: &mut [Tested], limits: &Limits) {
+async fn try_imports(lab: &Lab, tested: &mut [Tested], limits: &ConfirmTerms) {
     let mut imports = Imports::new(lab.clone(), limits.files.clone());
     for it in tested {
         if let Some(stumbles) = imports.explain(&it.finding, &it.said).await {

@@ -286,7 +286,7 @@ pub async fn is_denied(lab: &Lab, finding: &Finding, said: Option<Confirmation>)
     said.is_some_and(|said| contradicts(said, finding.verdict, finding.tally))
 }
 
-/// Whether plain runs ended otherwise than what was seen lets expect. Of what is left to chance
+/// Whether plain runs ended differently from what was seen lets expect. Of what is left to chance
 /// only some fail, and where few do, it may well be that none did.
 fn contradicts(said: Confirmation, verdict: Verdict, seen: Tally) -> bool {
     if !verdict.is_non_deterministic() {

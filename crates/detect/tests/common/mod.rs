@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use unflake_detect::{Inquiry, Lab};
+use unflake_detect::{Analysis, Lab};
 use unflake_model::random::Random;
 use unflake_model::{Budget, Confidence, Spent, TestIndex};
 use unflake_sim::{SimSuite, answer_all};
@@ -19,7 +19,7 @@ where
     F: Future<Output = T> + 'static,
 {
     let mut random = Random::new(width as u64);
-    Inquiry::new(Rc::new(sim.suite().clone()), budget, analysis)
+    Analysis::new(Rc::new(sim.suite().clone()), budget, analysis)
         .drive(width, |experiments| answer_all(sim, experiments, &mut random))
 }
 

@@ -12,11 +12,11 @@ use unflake_known::inspection::{Inspection, Leaver, Left, Standing};
 
 /// The report, indented, with a line break at its end.
 pub fn render(inspection: &Inspection, shown: Shown) -> String {
-    Document::new(&schema::LINT, Command::Lint, Report::of(inspection, shown)).text()
+    Document::new(&schema::LINT, Command::Lint, InspectionRow::of(inspection, shown)).text()
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct InspectionRow<'a> {
     ended: &'static str,
     runner: Runner<'a>,
     command_line: &'a str,
@@ -67,7 +67,7 @@ struct NotCounted {
     allowed: u64,
 }
 
-impl<'a> Report<'a> {
+impl<'a> InspectionRow<'a> {
     fn of(inspection: &'a Inspection, shown: Shown) -> Self {
         let rows = inspection.tests.iter().map(|leaver| Row::of(leaver, shown));
         let origin = &inspection.origin;

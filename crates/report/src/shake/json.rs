@@ -13,7 +13,7 @@ use unflake_known::shaking::{Shaking, Shook};
 /// The report, indented, with a line break at its end.
 pub fn render(shaking: &Shaking, command: Command) -> String {
     let confidence = shaking.confidence;
-    let report = Report {
+    let report = ShakingRow {
         test: shaking.test.as_str(),
         ended: shaking.ended.slug(),
         runner: Runner { name: &shaking.origin.runner, version: &shaking.origin.runner_version },
@@ -45,7 +45,7 @@ pub fn render(shaking: &Shaking, command: Command) -> String {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ShakingRow<'a> {
     test: &'a str,
     ended: &'static str,
     runner: Runner<'a>,

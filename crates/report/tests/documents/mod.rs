@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
-use unflake_known::{Cold, Confirmation, Warning};
+use unflake_known::{Confirmation, PlainAnswer, Warning};
 use unflake_model::{OutcomeKind, StateKind, Suite, Verdict};
 use unflake_report::json::Listed;
 use unflake_report::orders::{OrdersOrigin, Plan};
@@ -129,7 +129,7 @@ fn findings_of_modules_and_of_a_list_are_one_document() {
     );
 
     let mut listed = Listed {
-        studies: vec![(String::new(), one.study())],
+        studies: vec![(String::new(), one.findings())],
         not_collected: vec!["gone".to_owned()],
         not_looked_into: Vec::new(),
     };
@@ -139,7 +139,7 @@ fn findings_of_modules_and_of_a_list_are_one_document() {
     assert_eq!(document["documents"][0]["tests"][0], document["findings"][0]["test"]);
     assert_eq!(document["findings"][0].get("module"), None);
     assert_eq!(document["not_collected"], json!(["gone"]));
-    listed.studies.push(("core".to_owned(), one.study()));
+    listed.studies.push(("core".to_owned(), one.findings()));
     let document = check("findings", &json::render_list(&listed));
     assert_eq!(document["documents"][1]["module"], "core");
 }
@@ -150,7 +150,7 @@ fn a_finding_with_all_that_most_findings_do_not_have() {
     let exhibit = &mut case.exhibits[0];
     exhibit.choices = vec![values::choice(None), values::choice(Some("t.py:3"))];
     exhibit.factors = vec![values::factor()];
-    exhibit.cold = Cold::Said(Confirmation { as_predicted: 3, tries: 3, others: 2 });
+    exhibit.plain = PlainAnswer::Said(Confirmation { as_predicted: 3, tries: 3, others: 2 });
     let document = check("findings", &json::render(&[("", case.view())], Command::Why));
     let finding = &document["findings"][0];
     assert_eq!(
@@ -190,7 +190,7 @@ fn changes_that_help_and_those_that_do_not() {
     let document = check("fix", &fix::json(&values::fix(), true));
     assert_eq!((&document["applied"], &document["verdict"]), (&true.into(), &"od-victim".into()));
     let mut none = values::fix();
-    none.study.exhibits.clear();
+    none.findings.exhibits.clear();
     none.patches.clear();
     assert_eq!(check("fix", &fix::json(&none, true))["applied"], false);
 }

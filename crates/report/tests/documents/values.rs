@@ -9,7 +9,7 @@ use unflake_calls::learn::{Chosen, Exposed as ExposedTests, Learned, Score};
 use unflake_known::exposed::{Exposed, ExposedBy, Row};
 use unflake_known::fix::{Checked, Fix, Patch, Proposal, ProposedFile, Rejected};
 use unflake_known::replay::{Difference, Replay};
-use unflake_known::single::{Failing, Known, Sequence, Single};
+use unflake_known::suite_run::{Failing, Known, Sequence, SuiteRun};
 use unflake_known::triage::{Triage, Triaged};
 use unflake_known::{
     Check, Choice, Failure, KnownFactor, Lesson, Origin, Past, PastCampaign, PastFailure,
@@ -23,7 +23,7 @@ use unflake_orders::Strategy;
 use unflake_orders::cost::CostModel;
 use unflake_report::orders::OrdersOrigin;
 use unflake_stats::compare::Question;
-use unflake_stats::rerun_study::{Attempted, Runs, SuiteRun, tables};
+use unflake_stats::rerun_study::{Attempted, OrderRun, Runs, tables};
 
 use crate::views::every_verdict;
 
@@ -67,7 +67,7 @@ pub(crate) fn factor() -> KnownFactor {
     }
 }
 
-pub(crate) fn single() -> Single {
+pub(crate) fn single() -> SuiteRun {
     let known = Known {
         tally: tally(3, 40),
         verdict: Some((Verdict::OdVictim, "3f2a91".to_owned())),
@@ -80,7 +80,7 @@ pub(crate) fn single() -> Single {
         failure: failure(),
         known,
     };
-    Single {
+    SuiteRun {
         sequence: Sequence::Reverse,
         suite: Suite::of_sizes(&[3]).expect("three tests"),
         records: Vec::new(),
@@ -98,7 +98,7 @@ pub(crate) fn rerun_study() -> RerunStudy {
         evidence,
         duration: Duration::from_millis(20),
     };
-    let run = |order, evidence| SuiteRun {
+    let run = |order, evidence| OrderRun {
         order,
         attempts: vec![attempt(0, Evidence::Pass), attempt(1, evidence)],
     };
@@ -166,7 +166,7 @@ pub(crate) fn fix() -> Fix {
     let checked = Checked { n_groups: 2, n_tests: 60, repaired: vec![id("t.py::other")] };
     let rejected = |title: &str| Rejected { title: title.to_owned(), why: "no".to_owned() };
     Fix {
-        study: every_verdict().study(),
+        findings: every_verdict().findings(),
         patches: vec![Patch { proposal, checked }],
         rejected: vec![rejected("sleep")],
         not_tried: vec![rejected("rewrite")],

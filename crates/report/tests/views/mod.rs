@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use unflake_known::{
-    Cold, Confirmation, Ended, Exhibit, FailedAttempt, Failure, NotCollected, Origin, Record,
-    State, Study, View, Warning,
+    Confirmation, Ended, Exhibit, FailedAttempt, Failure, Findings, NotCollected, Origin,
+    PlainAnswer, Record, State, View, Warning,
 };
 use unflake_model::{
     Cause, CleanersOf, Confidence, Contrast, Dependencies, Finding, Group, OutcomeChange,
@@ -50,9 +50,9 @@ impl Case {
     }
 
     /// The same as a value of its own.
-    pub(crate) fn study(&self) -> Study {
+    pub(crate) fn findings(&self) -> Findings {
         let view = self.view();
-        Study {
+        Findings {
             suite: Rc::new(self.suite.clone()),
             exhibits: self.exhibits.clone(),
             causes: self.causes.clone(),
@@ -138,7 +138,7 @@ impl Case {
         self.exhibits.push(Exhibit {
             finding,
             reproduce: Vec::new(),
-            cold: Cold::NotAsked,
+            plain: PlainAnswer::NotAsked,
             factors: Vec::new(),
             failure: (0 < tally.failures).then_some(failure),
             state: Vec::new(),
@@ -162,7 +162,7 @@ impl Case {
             |fails, attempts| Tally { failures: if fails { attempts } else { 0 }, attempts };
         exhibit.finding.dependencies = dependencies;
         exhibit.reproduce = vec![format!("pytest -p no:randomly {}", command.join(" "))];
-        exhibit.cold = Cold::Said(Confirmation { as_predicted: 3, tries: 3, others: 0 });
+        exhibit.plain = PlainAnswer::Said(Confirmation { as_predicted: 3, tries: 3, others: 0 });
         exhibit.finding.contrast =
             Some(Contrast { alone: count(alone_fails, 10), after_group: count(!alone_fails, 25) });
     }
@@ -222,7 +222,8 @@ pub(crate) fn every_verdict() -> Case {
     let setters = Dependencies { state_setters: vec![group(&[8])], ..Dependencies::default() };
     case.depends(1, setters);
     case.depends(3, polluted_by(&[&[7]]));
-    case.exhibits[3].cold = Cold::Said(Confirmation { as_predicted: 2, tries: 3, others: 0 });
+    case.exhibits[3].plain =
+        PlainAnswer::Said(Confirmation { as_predicted: 2, tries: 3, others: 0 });
     case.exhibits[3].finding.contrast =
         Some(Contrast { alone: tally(1, 100), after_group: tally(57, 100) });
     case.depends(12, polluted_by(&[&[2]]));

@@ -51,7 +51,7 @@ pub struct View<'a> {
 
 /// What a [`View`] shows, as a value of its own.
 #[derive(Clone, Debug)]
-pub struct Study {
+pub struct Findings {
     /// See [`View::suite`].
     pub suite: Rc<Suite>,
     /// See [`View::exhibits`].
@@ -86,7 +86,7 @@ pub struct Study {
     pub origin: Origin,
 }
 
-impl Study {
+impl Findings {
     /// To be shown.
     pub fn view(&self) -> View<'_> {
         View {

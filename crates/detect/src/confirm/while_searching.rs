@@ -14,7 +14,7 @@ use crate::lab::Lab;
 
 /// What was tried and named while the search went on.
 #[derive(Clone, Debug)]
-pub struct Early {
+pub struct TriedMeanwhile {
     test: TestIndex,
     reproductions: Vec<Reproduction>,
     confirmation: Result<Confirmation, String>,
@@ -22,7 +22,7 @@ pub struct Early {
     state: SharedState,
 }
 
-impl Early {
+impl TriedMeanwhile {
     /// What the plain runner said, if it is this finding's commands that were tried.
     pub fn said(&self, finding: &Finding) -> Option<Said> {
         let wanted = reproductions(finding);
@@ -40,14 +40,17 @@ impl Early {
 }
 
 /// Searches, and meanwhile tries and explains the first suspicion there is.
-pub async fn with_early<T>(lab: Lab, search: impl Future<Output = T>) -> (T, Option<Early>) {
+pub async fn trying_meanwhile<T>(
+    lab: Lab,
+    search: impl Future<Output = T>,
+) -> (T, Option<TriedMeanwhile>) {
     let suspected = lab.first_suspicion();
     let search = async {
         let found = search.await;
         lab.suspect_no_more();
         found
     };
-    let early = async {
+    let meanwhile = async {
         let suspicion = suspected.await.ok()?;
         let reproductions = of_suspicion(&suspicion);
         let dependency = Dependency::suspected(&suspicion);
@@ -56,7 +59,13 @@ pub async fn with_early<T>(lab: Lab, search: impl Future<Output = T>) -> (T, Opt
             shared_state(&lab, dependency.clone()),
         )
         .await;
-        Some(Early { test: suspicion.test, reproductions, confirmation, dependency, state })
+        Some(TriedMeanwhile {
+            test: suspicion.test,
+            reproductions,
+            confirmation,
+            dependency,
+            state,
+        })
     };
-    join(search, early).await
+    join(search, meanwhile).await
 }

@@ -21,7 +21,7 @@ pub(crate) struct DetectArgs {
     pub paths: Vec<OsString>,
 
     #[command(flatten)]
-    pub study: StudyArgs,
+    pub findings: FindingsArgs,
 
     /// Find tests that fail in at least this share of all orders
     #[arg(long, value_name = "RATE", default_value_t = 0.05)]
@@ -67,7 +67,7 @@ pub(crate) struct WhyArgs {
     pub test: String,
 
     #[command(flatten)]
-    pub study: StudyArgs,
+    pub findings: FindingsArgs,
 
     /// Do not call it healthy before a test that fails in this share of its runs, of orders and of
     /// hash seeds would have been seen to
@@ -94,34 +94,34 @@ pub(crate) struct FixArgs {
     pub json: bool,
 
     #[command(flatten)]
-    pub look: LookArgs,
+    pub look: SearchArgs,
 }
 
 /// Options of `detect` and `why`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct StudyArgs {
+pub(crate) struct FindingsArgs {
     #[command(flatten)]
-    pub look: LookArgs,
+    pub look: SearchArgs,
 
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: StudyFormat,
+    pub format: FindingsFormat,
 
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 }
 
-impl StudyArgs {
+impl FindingsArgs {
     /// What to print.
-    pub(crate) fn format(&self) -> StudyFormat {
-        if self.json { StudyFormat::Json } else { self.format }
+    pub(crate) fn format(&self) -> FindingsFormat {
+        if self.json { FindingsFormat::Json } else { self.format }
     }
 }
 
 /// Options of all commands that look into tests.
 #[derive(Debug, clap::Args)]
-pub(crate) struct LookArgs {
+pub(crate) struct SearchArgs {
     /// Who runs the tests
     #[arg(long, value_name = "NAME", default_value = AUTO)]
     #[arg(value_parser = PossibleValuesParser::new(runners()))]
@@ -163,7 +163,7 @@ pub(crate) struct LookArgs {
     pub keep: KeepArgs,
 }
 
-impl LookArgs {
+impl SearchArgs {
     /// What was typed about the project, with the parts of it that were named.
     pub(crate) fn typed<'a>(&'a self, paths: &'a [OsString]) -> Typed<'a> {
         let runner = Some(self.runner.as_str()).filter(|name| *name != AUTO);
@@ -198,7 +198,7 @@ pub(crate) enum DepthArg {
 
 /// What `detect` and `why` print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StudyFormat {
+pub(crate) enum FindingsFormat {
     /// For people
     Text,
     /// One line for each finding

@@ -30,7 +30,7 @@ impl Sequence {
 
 /// One run of all tests.
 #[derive(Debug)]
-pub struct Single {
+pub struct SuiteRun {
     /// The order in which they ran.
     pub sequence: Sequence,
     /// All tests, with the run times that were measured.

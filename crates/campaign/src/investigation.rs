@@ -8,12 +8,12 @@ use unflake_adapter::Abilities;
 use unflake_detect::Depth;
 use unflake_detect::campaign::{self, campaign};
 use unflake_detect::cause::causes;
-use unflake_detect::confirm::early::{Early, with_early};
+use unflake_detect::confirm::while_searching::{TriedMeanwhile, trying_meanwhile};
 use unflake_detect::idflakies::{self, Class, FailingOriginal, Verify, idflakies};
 use unflake_detect::reruns::belief::Rates;
 use unflake_detect::reruns::schedule::{Candidate, Exposure, Terms};
 use unflake_detect::why::{Known, Plan, why};
-use unflake_detect::{Inquiry, Lab, reruns};
+use unflake_detect::{Analysis, Lab, reruns};
 use unflake_known::Ended;
 use unflake_model::{
     Budget, Cause, Dependencies, Finding, Order, OutcomeChange, Spent, Suite, TestIndex, Tried,
@@ -35,7 +35,7 @@ const SET_UP_TRIES: u32 = 3;
 const ORDERS_TIME_MAX: Duration = Duration::from_mins(10);
 
 /// What is asked.
-pub(crate) struct Analysis<'a> {
+pub(crate) struct Investigation<'a> {
     pub(crate) request: &'a Request,
     pub(crate) budget: Budget,
     pub(crate) comparison: Comparison,
@@ -52,36 +52,36 @@ pub(crate) struct Analysis<'a> {
     pub(crate) known: Known,
 }
 
-impl Analysis<'_> {
+impl Investigation<'_> {
     /// What it says; of one test, with what was tried while it was looked for.
     pub(crate) fn run(
         &self,
         world: &mut dyn World,
         recall: &mut Recall,
         watcher: &mut dyn Watcher,
-    ) -> (Found, Option<Early>, Finish) {
+    ) -> (Found, Option<TriedMeanwhile>, Finish) {
         if let Some(test) = self.target {
             return self.why(test, world, recall, watcher);
         }
         let suite = Rc::clone(self.suite);
         let (found, finish) = match self.request.question {
             Question::Rounds(configuration, rounds) => {
-                let settings = idflakies::Settings {
+                let settings = idflakies::RoundSettings {
                     configuration,
                     rounds,
                     failing_original: FailingOriginal::Compare,
                     verify: Verify::Together,
                     rerun_passing: false,
-                    ..idflakies::Settings::of_the_study(self.request.seed)
+                    ..idflakies::RoundSettings::of_the_study(self.request.seed)
                 };
-                let inquiry = Inquiry::new(suite, self.budget, |lab| in_rounds(lab, settings));
-                drive(inquiry, world, recall, watcher)
+                let analysis = Analysis::new(suite, self.budget, |lab| in_rounds(lab, settings));
+                drive(analysis, world, recall, watcher)
             }
             Question::Reruns(terms) => self.reruns(terms, world, recall, watcher),
             Question::Suite | Question::Test(_) => {
                 let settings = self.settings();
-                let inquiry = Inquiry::new(suite, self.budget, |lab| campaign(lab, settings));
-                let (report, finish) = drive(inquiry, world, recall, watcher);
+                let analysis = Analysis::new(suite, self.budget, |lab| campaign(lab, settings));
+                let (report, finish) = drive(analysis, world, recall, watcher);
                 (report.into(), finish)
             }
         };
@@ -94,24 +94,24 @@ impl Analysis<'_> {
         world: &mut dyn World,
         recall: &mut Recall,
         watcher: &mut dyn Watcher,
-    ) -> (Found, Option<Early>, Finish) {
+    ) -> (Found, Option<TriedMeanwhile>, Finish) {
         let has_first = self.comparison == Comparison::First;
         let (plan, known) = (self.plan(), self.known.clone());
-        let inquiry = Inquiry::new(Rc::clone(self.suite), self.budget, |lab| async move {
+        let analysis = Analysis::new(Rc::clone(self.suite), self.budget, |lab| async move {
             if has_first {
                 // It is evidence too, and was made already.
                 let _ = lab.run(Order::original(lab.suite())).await;
             }
-            Box::pin(with_early(lab.clone(), why(lab, test, plan, known))).await
+            Box::pin(trying_meanwhile(lab.clone(), why(lab, test, plan, known))).await
         });
-        let ((finding, early), finish) = drive(inquiry, world, recall, watcher);
+        let ((finding, meanwhile), finish) = drive(analysis, world, recall, watcher);
         let is_short = self.request.depth != Depth::Kind && !finding.is_complete;
         let ended = if is_short { Ended::OutOfBudget } else { Ended::Confident };
-        (Found { ended, ..finding.into() }, early, finish)
+        (Found { ended, ..finding.into() }, meanwhile, finish)
     }
 }
 
-impl Analysis<'_> {
+impl Investigation<'_> {
     fn plan(&self) -> Plan {
         let Request { depth, seed, flake_rate_min, .. } = *self.request;
         let Abilities { hash_seeds, choices, circumstances, .. } = self.abilities;
@@ -126,12 +126,12 @@ impl Analysis<'_> {
         }
     }
 
-    fn settings(&self) -> campaign::Settings {
+    fn settings(&self) -> campaign::SuiteSettings {
         let Request { depth, seed, flake_rate_min, .. } = *self.request;
         let Abilities { hash_seeds, choices, n_choices, .. } = self.abilities;
         let n_orders = || runs_needed(flake_rate_min, self.budget.confidence());
         let n_choices = n_choices.or_else(n_orders).unwrap_or(u64::MAX);
-        campaign::Settings {
+        campaign::SuiteSettings {
             seed,
             tries: SET_UP_TRIES,
             depth,
@@ -151,17 +151,18 @@ impl Analysis<'_> {
         recall: &mut Recall,
         watcher: &mut dyn Watcher,
     ) -> (Found, Finish) {
-        let settings = reruns::Settings { seed: self.request.seed, terms, rates: Rates::PUBLISHED };
+        let settings =
+            reruns::RerunSettings { seed: self.request.seed, terms, rates: Rates::PUBLISHED };
         let candidate = |test| Candidate {
             duration: self.suite.duration(test),
             exposure: self.exposed.get(&test).cloned().unwrap_or_default(),
             ..Candidate::default()
         };
         let candidates = self.suite.tests().map(candidate).collect();
-        let inquiry = Inquiry::new(Rc::clone(self.suite), self.budget, |lab| {
+        let analysis = Analysis::new(Rc::clone(self.suite), self.budget, |lab| {
             reruns::reruns(lab, settings, candidates)
         });
-        let (report, finish) = drive(inquiry, world, recall, watcher);
+        let (report, finish) = drive(analysis, world, recall, watcher);
         let confidence = self.budget.confidence();
         let found = Found {
             causes: causes(&report.findings),
@@ -172,8 +173,8 @@ impl Analysis<'_> {
             flake_rate_detectable: rate_detectable(report.runs_min, confidence),
             n_seeds: 1,
             ended: match report.ended {
-                reruns::Ended::Done(_) => Ended::Confident,
-                reruns::Ended::OutOfBudget => Ended::OutOfBudget,
+                reruns::RerunEnd::Done(_) => Ended::Confident,
+                reruns::RerunEnd::OutOfBudget => Ended::OutOfBudget,
             },
         };
         (found, finish)
@@ -181,7 +182,7 @@ impl Analysis<'_> {
 }
 
 /// What rounds of one kind of order show, as iDFlakies makes them.
-async fn in_rounds(lab: Lab, settings: idflakies::Settings) -> Found {
+async fn in_rounds(lab: Lab, settings: idflakies::RoundSettings) -> Found {
     let (rounds, confidence) = (settings.rounds, lab.budget().confidence());
     let report = idflakies(lab.clone(), settings).await;
     let finding = |(test, (class, _)): (&TestIndex, &(Class, Vec<u64>))| {
@@ -231,8 +232,8 @@ pub(crate) struct Found {
     pub(crate) ended: Ended,
 }
 
-impl From<campaign::Report> for Found {
-    fn from(report: campaign::Report) -> Self {
+impl From<campaign::SuiteFindings> for Found {
+    fn from(report: campaign::SuiteFindings) -> Self {
         Self {
             findings: report.findings,
             causes: report.causes,
@@ -242,8 +243,8 @@ impl From<campaign::Report> for Found {
             flake_rate_detectable: report.flake_rate_detectable,
             n_seeds: report.n_seeds,
             ended: match report.ended {
-                campaign::Ended::Confident => Ended::Confident,
-                campaign::Ended::OutOfBudget => Ended::OutOfBudget,
+                campaign::SuiteEnd::Confident => Ended::Confident,
+                campaign::SuiteEnd::OutOfBudget => Ended::OutOfBudget,
             },
         }
     }
