@@ -3,7 +3,7 @@
 //! Analyses and messages read it instead of asking which runner it is.
 
 use unflake_engine::Level;
-use unflake_model::{Calls, Control, Factors, HashSeeds};
+use unflake_model::{Calls, Control, Factors, HashSeeds, StateKind};
 
 /// What can be done with the tests of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +12,10 @@ pub struct Abilities {
     pub control: Control,
     /// What can be seen of the functions that tests call.
     pub calls: Calls,
-    /// Whether the state that tests leave behind can be watched.
-    pub watches: bool,
+    /// The kinds of state that can be watched between tests.
+    pub watches: &'static [StateKind],
+    /// Whether a whole suite can be watched, to list what its tests leave behind.
+    pub lints: bool,
     /// Whether test files can be changed so that a test no longer depends on others.
     pub mends: bool,
     /// Whether each run can have a hash seed of its own.
@@ -39,7 +41,8 @@ impl Abilities {
     pub const LEAST: Self = Self {
         control: Control::ORDERS,
         calls: Calls::Unseen,
-        watches: false,
+        watches: &[],
+        lints: false,
         mends: false,
         hash_seeds: HashSeeds::Fixed,
         hash_seed_variable: None,

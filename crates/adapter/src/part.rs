@@ -53,11 +53,6 @@ pub trait Part: Send + Sync {
     /// What reports of a build (JUnit XML) say about tests with these ids.
     fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport>;
 
-    /// The same with this hash seed, where that is decided when an interpreter starts.
-    fn hashed_by(&self, _seed: u64) -> Option<Box<dyn Part>> {
-        None
-    }
-
     /// The same with everything held fixed that is decided when an interpreter starts; `None` if
     /// nothing is.
     fn pinned(&self) -> Option<Box<dyn Part>> {

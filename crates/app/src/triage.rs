@@ -14,7 +14,7 @@ use unflake_detect::triage::{Conditions, Failed, Judged, triage as judge};
 use unflake_engine::{Interrupt, Limits};
 use unflake_known::junit_xml::NoReport;
 use unflake_known::triage::{Triage, Triaged};
-use unflake_model::{Budget, Confidence, Environment, Experiment, Suite, TestIndex};
+use unflake_model::{Budget, Confidence, Environment, Experiment, HashSeeds, Suite, TestIndex};
 
 use unflake_campaign::deadline::Deadline;
 use unflake_campaign::drive::drive;
@@ -75,10 +75,13 @@ pub fn triage(
     });
     let failed: Vec<Failed> = failed.collect();
     let abilities = project.abilities();
+    // Also where the user has set it: what fails under that seed alone is no regression.
+    let can_be_hashed = abilities.hash_seed_variable.is_some();
+    let hash_seeds = if can_be_hashed { HashSeeds::Varied } else { HashSeeds::Fixed };
     let conditions = Conditions {
         tries: request.tries,
         n_seeds: request.n_seeds,
-        hash_seeds: abilities.hash_seeds,
+        hash_seeds,
         choices: abilities.choices,
     };
     let budget = Budget::unlimited(Confidence::USUAL);

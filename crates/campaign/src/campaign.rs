@@ -109,7 +109,7 @@ impl Place<'_> {
         world: &mut EngineWorld,
         progress: &mut dyn Progress,
     ) -> Vec<TestIndex> {
-        if !request.is_worth_watching(suite) || !self.part.abilities().watches {
+        if !request.is_worth_watching(suite) || !self.part.abilities().lints {
             return Vec::new();
         }
         dirt::who_leaves_something(suite, world, &self.until.interrupt, progress)

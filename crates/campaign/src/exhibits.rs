@@ -88,6 +88,7 @@ impl Bench<'_> {
             is_dear: self.runner.is_dear(),
             is_short: self.ended != Ended::Confident,
             asks_denial: self.is_in_doubt,
+            watches: self.part.abilities().watches,
             files: self.files.numbers.clone(),
         };
         let (findings, budget) = (findings.to_vec(), Budget::unlimited(Confidence::USUAL));

@@ -18,12 +18,16 @@ use unflake_detect::explain::explain;
 use unflake_detect::{Analysis, Lab};
 use unflake_model::{
     Budget, Confidence, Dependencies, Environment, Experiment, Factors, Finding, Means, NotStarted,
-    Observation, Spent, Suite, Tally, TestIndex, Tried, Verdict,
+    Observation, Spent, StateKind, Suite, Tally, TestIndex, Tried, Verdict,
 };
 use unflake_sim::behaviour::Ending;
 use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::scenario::{Case, Setting};
 use unflake_sim::{OpenChoices, Phenomenon, SimSuite, Timing};
+
+fn naming() -> ConfirmTerms {
+    ConfirmTerms { watches: &StateKind::ALL, ..ConfirmTerms::default() }
+}
 
 fn finding(test: TestIndex, verdict: Verdict) -> Finding {
     Finding {
@@ -85,7 +89,7 @@ fn test_all(
 
 fn tried(is_dear: bool) -> (Vec<(u32, u32, u32)>, Vec<usize>) {
     let findings = [1, 2, 3, 4].map(victim).to_vec();
-    let limits = ConfirmTerms { is_dear, ..ConfirmTerms::default() };
+    let limits = ConfirmTerms { is_dear, ..naming() };
     let (tested, asked) = test_all(&shop(), findings, limits);
     let said = tested.iter().map(|it| it.said.clone().unwrap().unwrap());
     let said = said.map(|it| (it.as_predicted, it.tries, it.others));
@@ -108,7 +112,7 @@ fn where_a_start_is_cheap_each_is_tried_alone() {
 #[test]
 fn the_state_that_is_named_is_what_the_test_reads_among_all_that_is_left() {
     let sim = shop();
-    let (tested, _) = test_all(&sim, vec![victim(1)], ConfirmTerms::default());
+    let (tested, _) = test_all(&sim, vec![victim(1)], naming());
     let places: Vec<&str> = tested[0].state.iter().map(|it| it.place.as_str()).collect();
     assert_eq!(places.len(), 1, "{places:?}");
     assert!(sim.places_read(at(1)).contains(places[0]), "{places:?}");
@@ -119,14 +123,31 @@ fn the_state_that_is_named_is_what_the_test_reads_among_all_that_is_left() {
 #[test]
 fn where_state_cannot_be_put_back_none_is_named() {
     let sim = shop().without_putting_back();
-    let (tested, _) = test_all(&sim, vec![victim(1)], ConfirmTerms::default());
+    let (tested, _) = test_all(&sim, vec![victim(1)], naming());
     assert_eq!(tested[0].state, []);
     assert!(tested[0].said.clone().unwrap().unwrap().is_complete(), "but the runner shows it");
 }
 
 #[test]
+fn where_nobody_watches_no_run_is_made_to_name_state() {
+    let sim = shop();
+    let suite = Rc::new(sim.suite().clone());
+    let budget = Budget::unlimited(Confidence::USUAL);
+    let findings = vec![victim(1)];
+    let analysis = Analysis::new(suite, budget, |lab| {
+        put_to_test(lab, findings, None, ConfirmTerms::default())
+    });
+    let mut n_agent = 0;
+    let (tested, _) = analysis.drive(2, |batch| {
+        n_agent += batch.iter().filter(|it| it.means == Means::Agent).count();
+        batch.iter().map(|it| sim.observe(it)).collect()
+    });
+    assert_eq!((n_agent, &tested[0].state), (0, &vec![]));
+}
+
+#[test]
 fn when_the_search_was_short_the_runner_is_asked_and_state_only_as_long_as_that_takes() {
-    let limits = ConfirmTerms { is_short: true, ..ConfirmTerms::default() };
+    let limits = ConfirmTerms { is_short: true, ..naming() };
     let (tested, asked) = test_all(&shop(), [1, 3, 4].map(victim).to_vec(), limits);
     assert_eq!(asked.len(), 9);
     assert!(tested.iter().all(|it| it.said.clone().unwrap().unwrap().is_complete()));
@@ -148,7 +169,7 @@ fn the_choices_that_decide_are_named_and_only_they() {
         let failing = (0..1000).map(Environment::open_choices).find(|it| fails(test, *it));
         Finding { fails_under: failing, ..finding(test, Verdict::Id) }
     });
-    let (tested, _) = test_all(&sim, findings.collect(), ConfirmTerms::default());
+    let (tested, _) = test_all(&sim, findings.collect(), naming());
     for it in tested {
         let OpenChoices { n, deciding: (first, last) } = sim.open_choices(it.finding.test).unwrap();
         let mut named = vec![first, last];
@@ -170,7 +191,7 @@ fn stumbling() -> SimSuite {
 
 fn files(sim: &SimSuite) -> ConfirmTerms {
     let file = |test| sim.suite().class_of(test).get();
-    ConfirmTerms { files: sim.suite().tests().map(file).collect(), ..ConfirmTerms::default() }
+    ConfirmTerms { files: sim.suite().tests().map(file).collect(), ..naming() }
 }
 
 #[test]
@@ -200,7 +221,7 @@ fn a_test_that_fails_everywhere_is_told_as_it_is() {
 #[test]
 fn what_the_runner_passes_each_time_is_denied_where_isolation_is_in_doubt() {
     // The agent collects all files, which the runner does not; nobody says which file is whose.
-    let limits = ConfirmTerms { asks_denial: true, ..ConfirmTerms::default() };
+    let limits = ConfirmTerms { asks_denial: true, ..naming() };
     let stumbles = ConfirmTerms { files: vec![0; 6], ..limits };
     let findings = vec![finding(at(0), Verdict::AlwaysFailing)];
     let (tested, _) = test_all(&stumbling(), findings, stumbles);
@@ -213,9 +234,7 @@ fn a_runner_that_cannot_be_asked_says_why_and_the_state_is_named_all_the_same() 
     let suite = Rc::new(sim.suite().clone());
     let budget = Budget::unlimited(Confidence::USUAL);
     let findings = vec![victim(1)];
-    let analysis = Analysis::new(suite, budget, |lab| {
-        put_to_test(lab, findings, None, ConfirmTerms::default())
-    });
+    let analysis = Analysis::new(suite, budget, |lab| put_to_test(lab, findings, None, naming()));
     let (tested, _) = analysis.drive(2, |batch| {
         let answer = |it: &Experiment| match it.means {
             Means::Agent => sim.observe(it),
@@ -238,9 +257,8 @@ fn search_and_try(case: Case, width: usize) -> (Vec<Tested>, usize) {
     let ((finding, meanwhile), _) = drive(&scenario.sim, unlimited(), width, analysis);
     let suite = Rc::new(scenario.sim.suite().clone());
     let budget = Budget::unlimited(Confidence::USUAL);
-    let analysis = Analysis::new(suite, budget, |lab| {
-        put_to_test(lab, vec![finding], meanwhile, ConfirmTerms::default())
-    });
+    let analysis =
+        Analysis::new(suite, budget, |lab| put_to_test(lab, vec![finding], meanwhile, naming()));
     let mut n_plain = 0;
     let (tested, _) = analysis.drive(2, |batch| {
         n_plain += batch.iter().filter(|it| it.means != Means::Agent).count();
@@ -270,6 +288,6 @@ fn what_was_tried_while_the_search_went_on_is_not_tried_again() {
 fn choices_that_no_factor_perturbs_are_not_asked_for() {
     let nothing = Environment::Perturbed { factors: Factors::NONE, seed: 0 };
     let finding = Finding { fails_under: Some(nothing), ..finding(at(4), Verdict::Id) };
-    let (tested, _) = test_all(&shop(), vec![finding], ConfirmTerms::default());
+    let (tested, _) = test_all(&shop(), vec![finding], naming());
     assert_eq!(tested[0].choices, []);
 }

@@ -19,6 +19,7 @@ use crate::plain_runner::BuildRunner;
 use crate::prepared::{COLLECT_MAX, Prepared};
 use crate::project::Project;
 use crate::project_error::ProjectError;
+use crate::state_kinds::STATE_KINDS;
 use crate::surroundings::Surroundings;
 use crate::tracing::Tracing;
 use crate::{choice_site, doctor, surefire_report};
@@ -58,6 +59,7 @@ impl adapter::Adapter for JUnit {
         Abilities {
             control: Control::CLASSES,
             calls: Calls::Noted,
+            watches: &STATE_KINDS,
             choices: Factors::OPEN_CHOICES,
             ..Abilities::LEAST
         }
@@ -207,6 +209,7 @@ impl Part for JavaModule {
         Abilities {
             control: Control::CLASSES,
             calls: if self.tracing.is_some() { Calls::Noted } else { Calls::Unseen },
+            watches: &STATE_KINDS,
             choices: if is_open { Factors::OPEN_CHOICES } else { Factors::NONE },
             ..Abilities::LEAST
         }

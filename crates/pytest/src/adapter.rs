@@ -15,6 +15,7 @@ use unflake_model::{Control, Factor, Factors, HashSeeds, Symptom};
 use crate::interpreter::{ANOTHER, Interpreter, PYTHON, Surroundings};
 use crate::plain_runner::{GivenRunner, PythonRunner};
 use crate::project::{HASH_SEED, Project, Runner, hash_seed};
+use crate::state_kinds::STATE_KINDS;
 use crate::{doctor, mend, plain, pytest_report, symptom};
 
 /// pytest, and unittest where there is no pytest.
@@ -114,7 +115,8 @@ fn abilities(hash_seeds: HashSeeds) -> Abilities {
     Abilities {
         control: Control::FULL,
         calls: Calls::Counted,
-        watches: true,
+        watches: &STATE_KINDS,
+        lints: true,
         mends: true,
         hash_seeds,
         hash_seed_variable: Some("PYTHONHASHSEED"),
@@ -207,10 +209,6 @@ impl Part for Project {
 
     fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport> {
         pytest_report::ci_report(xmls, ids)
-    }
-
-    fn hashed_by(&self, seed: u64) -> Option<Box<dyn Part>> {
-        Some(Box::new(self.with_hash_seed(seed)))
     }
 
     fn pinned(&self) -> Option<Box<dyn Part>> {

@@ -15,7 +15,7 @@ use unflake_detect::{Analysis, Lab};
 use unflake_model::random::Random;
 use unflake_model::{
     Budget, ClassIndex, Confidence, Confirmation, Evidence, Experiment, Factors, Finding,
-    HashSeeds, Order, RunId, Spent, TestIndex, Verdict,
+    HashSeeds, Order, RunId, Spent, StateKind, TestIndex, Verdict,
 };
 use unflake_sim::{OpenChoices, Recipe, SimSuite, answer_all, generate};
 use unflake_stats::rate::Rate;
@@ -88,7 +88,7 @@ fn one_suite(seed: u64, totals: &mut Totals) {
     let true_of = |finding: &Finding| sim.truth().of(finding.test).verdict == finding.verdict;
     let findings: Vec<Finding> = report.findings.into_iter().filter(true_of).collect();
     let files = sim.suite().tests().map(|test| sim.suite().class_of(test).get()).collect();
-    let limits = ConfirmTerms { files, ..ConfirmTerms::default() };
+    let limits = ConfirmTerms { watches: &StateKind::ALL, files, ..ConfirmTerms::default() };
     let (tested, spent) = drive(&sim, |lab| put_to_test(lab, findings, None, limits));
     totals.tested = totals.tested.plus(spent);
     for it in &tested {

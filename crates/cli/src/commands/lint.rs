@@ -89,7 +89,7 @@ pub(crate) fn run(args: &LintArgs, screen: Screen) -> Result<u8, Failure> {
     }
     let hint = "`unflake detect` finds the tests that stumble over what others leave behind";
     let typed = args.project.typed(&args.paths);
-    typed.require(|it| it.watches, "`lint` watches what tests leave behind", hint)?;
+    typed.require(|it| it.lints, "`lint` watches what tests leave behind", hint)?;
     let request = LintRequest {
         allow: AllowList::new(&args.allow),
         scope: if args.third_party { Scope::ThirdParty } else { Scope::Project },

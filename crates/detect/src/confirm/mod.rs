@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use futures_util::future::join;
-use unflake_model::{Environment, Finding, StateChange, TestIndex};
+use unflake_model::{Environment, Finding, StateChange, StateKind, TestIndex};
 
 use crate::choices::{DecidingChoice, decided};
 use crate::confirm::imports::{File, Imports};
@@ -66,6 +66,8 @@ pub struct ConfirmTerms {
     pub is_dear: bool,
     /// Whether the search ran out of its budget: then nothing is asked that can be done without.
     pub is_short: bool,
+    /// The kinds of state that are watched; without any, none is named.
+    pub watches: &'static [StateKind],
     /// Whether to ask the plain runner once more about what it might deny.
     pub asks_denial: bool,
     /// The file of each test, by a number.
@@ -89,7 +91,13 @@ pub async fn put_to_test(
         said
     };
     let is_over = || limits.is_short && is_confirmed.get();
-    let (said, states) = join(said, states(&lab, &findings, meanwhile.as_ref(), is_over)).await;
+    let states = async {
+        if limits.watches.is_empty() {
+            return Vec::new();
+        }
+        states(&lab, &findings, meanwhile.as_ref(), is_over).await
+    };
+    let (said, states) = join(said, states).await;
     let tested = |(finding, said)| Tested { said, ..Tested::not_tested(finding) };
     let mut tested: Vec<Tested> = findings.into_iter().zip(said).map(tested).collect();
     for (tested, state) in tested.iter_mut().zip(states) {
