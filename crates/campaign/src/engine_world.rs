@@ -150,6 +150,14 @@ impl EngineWorld {
         None
     }
 
+    /// Takes the interrupt from the engine that somebody else has heard, so that whatever is asked
+    /// next is not given up for it. Nothing is under way, so nothing is waited for.
+    pub(crate) fn hear_interrupt(&mut self) {
+        if let Err(error) = self.engine.next_event() {
+            self.error = Some(WorldError::Engine(error));
+        }
+    }
+
     pub(crate) fn give_up(&mut self) -> Happening {
         let under_way = std::mem::take(&mut self.under_way).into_iter();
         let seen = under_way.filter_map(|(run, UnderWay { failures, .. })| {
@@ -238,37 +246,9 @@ pub struct Stopped;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-    use unflake_engine::{Interrupt, Limits, Start};
+    use crate::real_tests::engine;
+    use unflake_engine::Interrupt;
     use unflake_model::{Order, OutcomeKind, TestIndex};
-    use unflake_pytest::{Project, Runner, Surroundings};
-
-    /// More than any step takes on any machine: nothing here waits for it to pass.
-    const AMPLE: Duration = Duration::from_mins(3);
-
-    fn engine(tests: &str, interrupt: &Interrupt) -> (tempfile::TempDir, Engine) {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("test_it.py"), tests).unwrap();
-        let python = std::env::var_os("UNFLAKE_TEST_PYTHON").unwrap_or_else(|| "python3".into());
-        let around = Surroundings {
-            python: Some(python),
-            virtual_env: None,
-            path: std::env::var_os("PATH"),
-            current_dir: folder.path().canonicalize().unwrap(),
-            own_program: None,
-        };
-        let project = Project { runner: Runner::Pytest, ..Project::find(around).unwrap() };
-        let limits = Limits {
-            start: Start::Fork,
-            isolation: Vec::new(),
-            start_timeout: AMPLE,
-            test_timeout: AMPLE,
-            run_timeout: None,
-            jobs: 1,
-        };
-        let engine = Engine::start(project.launch(limits), interrupt).unwrap();
-        (folder, engine)
-    }
 
     #[test]
     fn what_had_ended_when_a_run_was_given_up_is_known_with_what_it_said() {

@@ -43,6 +43,8 @@ pub mod masked;
 pub mod open;
 mod project_world;
 pub mod question;
+#[cfg(test)]
+mod real_tests;
 pub mod recall;
 pub mod record;
 mod terms;

@@ -58,6 +58,7 @@ impl<'scope, 'env, 'w> ProjectWorld<'scope, 'env, 'w> {
         // What is under way is told to nobody: the next analysis counts its runs anew.
         self.ended = mpsc::channel();
         self.n_plain = 0;
+        self.interrupt = self.interrupt.lasting();
         self.engine.give_up()
     }
 }
@@ -105,6 +106,7 @@ impl World for ProjectWorld<'_, '_, '_> {
                 // by itself.
                 let ended = self.ended.1.recv();
                 if self.interrupt.is_raised() {
+                    self.engine.hear_interrupt();
                     return self.give_up();
                 }
                 match ended {
@@ -194,5 +196,168 @@ fn outcome(kind: OutcomeKind) -> Outcome {
         OutcomeKind::TimedOut => Outcome::TimedOut { after: Duration::ZERO },
         OutcomeKind::Crashed => Outcome::Crashed { signal: None },
         OutcomeKind::NotRun => Outcome::NotRun,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real_tests::engine;
+    use std::sync::Mutex;
+    use unflake_model::{Factors, Order, RunId};
+
+    /// Takes note of what it is asked. Test 0 fails, also in company of files; nothing else can be
+    /// given to it.
+    #[derive(Default)]
+    struct Runner(Mutex<Vec<String>>);
+
+    impl Runner {
+        fn note(&self, what: String) {
+            self.0.lock().unwrap().push(what);
+        }
+    }
+
+    fn outcomes(tests: &[&TestId]) -> Outcomes {
+        let is_first = |id: &TestId| id.as_str().ends_with('0');
+        let kind =
+            |id: &TestId| if is_first(id) { OutcomeKind::Failed } else { OutcomeKind::Passed };
+        tests.iter().map(|id| ((*id).clone(), kind(id))).collect()
+    }
+
+    impl PlainRunner for Runner {
+        fn run_suite(&self, _: Duration) -> Result<Outcomes, String> {
+            Err("nobody asks for it".to_owned())
+        }
+
+        fn run(&self, tests: &[&TestId], took: Duration) -> Result<Outcomes, String> {
+            self.note(format!("run {} for {} s", tests.len(), took.as_secs()));
+            if tests.len() == 3 { Err("too many".to_owned()) } else { Ok(outcomes(tests)) }
+        }
+
+        fn command(&self, _: &[&TestId]) -> Option<String> {
+            None
+        }
+
+        fn run_among(
+            &self,
+            test: &TestId,
+            files: &[&str],
+            _: Duration,
+        ) -> Result<Option<OutcomeKind>, String> {
+            self.note(format!("among {}", files.join(" ")));
+            Ok(outcomes(&[test]).into_values().next())
+        }
+
+        fn run_twice(&self, _: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
+            self.note(format!("twice for {} s", took.as_secs()));
+            Ok(Some(OutcomeKind::Failed))
+        }
+
+        fn command_twice(&self, _: &TestId) -> Option<String> {
+            None
+        }
+    }
+
+    fn suite() -> Suite {
+        Suite::of_sizes(&[3]).unwrap()
+    }
+
+    fn plainly(tests: &[usize], among: Option<&[usize]>) -> Experiment {
+        let index = |tests: &[usize]| tests.iter().copied().map(TestIndex::new).collect::<Vec<_>>();
+        let means = Means::Plain { among: among.map(index) };
+        Experiment { means, ..Experiment::new(RunId(7), Order::from_distinct(index(tests))) }
+    }
+
+    #[test]
+    fn each_kind_of_plain_run_is_asked_for_in_its_own_way() {
+        use OutcomeKind::{Failed, NotRun, Passed};
+        let (runner, suite) = (Runner::default(), suite());
+        let plain = Plain { runner: &runner, suite: &suite, files: &["a.py", "a.py", "b.py"] };
+        let kinds = |experiment: &Experiment| {
+            let observation = plain.run(experiment);
+            let kinds = observation.attempts.iter().map(|it| it.outcome.kind());
+            (kinds.collect::<Vec<_>>(), observation.not_started)
+        };
+        assert_eq!(kinds(&plainly(&[0, 1], None)), (vec![Failed, Passed], None));
+        let failed = Some(NotStarted::Failed("too many".to_owned()));
+        assert_eq!(kinds(&plainly(&[0, 1, 2], None)), (vec![NotRun; 3], failed));
+        assert_eq!(kinds(&plainly(&[1], Some(&[2, 0]))), (vec![Passed], None));
+        assert_eq!(kinds(&plainly(&[1], Some(&[]))), (vec![Passed], None));
+        let twice = Experiment { repetition: Repetition::Twice, ..plainly(&[1], None) };
+        assert_eq!(kinds(&twice), (vec![Failed; 2], None));
+        let environment = Environment::Perturbed { factors: Factors::NONE, seed: 0 };
+        let perturbed = Experiment { environment, ..plainly(&[1], None) };
+        assert_eq!(kinds(&perturbed), (vec![NotRun], Some(NotStarted::Unable)));
+        let asked = runner.0.into_inner().unwrap();
+        let times =
+            ["run 2 for 2 s", "run 3 for 3 s", "among b.py a.py", "among ", "twice for 2 s"];
+        assert_eq!(asked, times);
+    }
+
+    const TWO: &str = "def test_a():\n    pass\n\n\ndef test_b():\n    pass\n";
+
+    /// Lets a world answer these, and says by whom each was answered, in the order of their numbers.
+    fn answered(is_broken: bool) -> Vec<(u64, bool, Option<NotStarted>)> {
+        let interrupt = Interrupt::default();
+        let (_folder, engine) = engine(TWO, &interrupt);
+        let mut engine = EngineWorld::new(engine, 2);
+        let (runner, suite) = (Runner::default(), suite());
+        let plain = Plain { runner: &runner, suite: &suite, files: &[] };
+        std::thread::scope(|scope| {
+            let mut world = ProjectWorld::new(&mut engine, plain, scope, &interrupt);
+            world.is_broken = is_broken;
+            for number in 0..4 {
+                let means = if number < 2 { plainly(&[1], None).means } else { Means::Agent };
+                world.submit(&Experiment { run: RunId(number), means, ..plainly(&[1], None) });
+            }
+            let mut answers = Vec::new();
+            while answers.len() < 4 {
+                if let Happening::Ended(answer) = world.next() {
+                    let Answer { observation, manner, .. } = *answer;
+                    let by_agent = manner.is_some();
+                    answers.push((observation.run.0, by_agent, observation.not_started));
+                }
+            }
+            answers.sort_by_key(|(number, ..)| *number);
+            answers
+        })
+    }
+
+    #[test]
+    fn the_engine_and_the_plain_runner_answer_side_by_side() {
+        let agent = |number| (number, true, None);
+        assert_eq!(answered(false), [(0, false, None), (1, false, None), agent(2), agent(3)]);
+    }
+
+    #[test]
+    fn where_the_engine_works_no_more_the_plain_runner_still_answers() {
+        let unable = |number| (number, false, Some(NotStarted::Unable));
+        assert_eq!(answered(true), [(0, false, None), (1, false, None), unable(2), unable(3)]);
+    }
+
+    #[test]
+    fn a_plain_run_that_was_given_up_answers_nobody_later() {
+        let interrupt = Interrupt::default();
+        let (_folder, engine) = engine(TWO, &interrupt);
+        let mut engine = EngineWorld::new(engine, 2);
+        let (runner, suite) = (Runner::default(), suite());
+        let plain = Plain { runner: &runner, suite: &suite, files: &[] };
+        std::thread::scope(|scope| {
+            let mut world = ProjectWorld::new(&mut engine, plain, scope, &interrupt);
+            world.submit(&plainly(&[1], None));
+            interrupt.raise();
+            // Whichever is heard first: the answer, or the interrupt.
+            while !matches!(world.next(), Happening::Interrupted(_)) {}
+            world.submit(&Experiment { run: RunId(8), ..plainly(&[1], None) });
+            let Happening::Ended(answer) = world.next() else { panic!("it is the only run") };
+            assert_eq!(answer.observation.run, RunId(8));
+            // Nor is the engine's next run given up for the interrupt before it.
+            let by_agent = Experiment { run: RunId(9), means: Means::Agent, ..plainly(&[1], None) };
+            world.submit(&by_agent);
+            let next = std::iter::repeat_with(|| world.next());
+            let mut next = next.filter(|it| !matches!(it, Happening::TestEnded));
+            let Some(Happening::Ended(answer)) = next.next() else { panic!("it was made") };
+            assert_eq!(answer.observation.run, RunId(9));
+        });
     }
 }
