@@ -328,18 +328,16 @@ impl Engine {
             self.expire_run(ticket, now);
         }
         let after = self.launch.start_timeout;
-        let mut gone = Vec::new();
-        for (id, agent) in &mut self.agents {
+        for agent in self.agents.values_mut() {
             match agent.stage {
                 Stage::Starting { by } if by <= now => {
                     agent.stage = Stage::Failed(StartErrorKind::TimedOut { after });
                 }
-                Stage::Gone { exit, by } if by <= now => gone.push((*id, exit)),
+                Stage::Gone { exit, by } if by <= now => {
+                    agent.stage = Stage::Failed(StartErrorKind::Died(exit));
+                }
                 _ => (),
             }
-        }
-        for (id, exit) in gone {
-            self.agent_gone(id, exit, now);
         }
         self.sweep();
         if self.restart_at.is_some_and(|at| at <= now) {

@@ -48,7 +48,7 @@ impl Engine {
             Note::Closed { connection, error } => {
                 let error = error.map(|error| error.to_string());
                 match self.callers.remove(&connection) {
-                    Some(Caller::Server(agent)) => self.lost_server(agent, error, at),
+                    Some(Caller::Server(agent)) => self.lost_server(agent, error),
                     Some(Caller::Run(ticket, _)) => self.lost_run(ticket, connection, at),
                     None => (),
                 }
@@ -112,7 +112,7 @@ impl Engine {
             FromAgent::Exited { run, code, signal, stderr } => {
                 if let Some(running) = self.running.get_mut(&run) {
                     running.stderr = stderr;
-                    running.exited(Exit { code, signal }, at);
+                    running.told_exit(Exit { code, signal }, at);
                     self.finish_if_over(run);
                 }
             }
@@ -254,10 +254,10 @@ impl Engine {
     }
 
     /// An agent has hung up, or said nonsense. It is of no use any more; its end will be heard.
-    fn lost_server(&mut self, id: AgentId, error: Option<String>, at: Duration) {
+    fn lost_server(&mut self, id: AgentId, error: Option<String>) {
         let Some(agent) = self.agents.get_mut(&id) else { return };
         if let Stage::Gone { exit, .. } = agent.stage {
-            self.agent_gone(id, exit, at);
+            agent.stage = Stage::Failed(StartErrorKind::Died(exit));
         } else if let Some(error) = error {
             agent.stage = Stage::Failed(StartErrorKind::Protocol(error));
         } else if agent.is_connected() && !matches!(agent.purpose, Purpose::Run(_)) {
@@ -273,25 +273,16 @@ impl Engine {
         if let Stage::Failed(_) = agent.stage {
             return;
         }
-        if agent.has_connected() && !is_open {
-            self.agent_gone(id, exit, at);
-        } else {
-            agent.stage = Stage::Gone { exit, by: at + LAST_WORDS };
-        }
-    }
-
-    /// The process of an agent is gone, and all that it said has been read: how a test process
-    /// ended that it looked after, too, which says more than how it ended itself.
-    pub(crate) fn agent_gone(&mut self, id: AgentId, exit: Exit, at: Duration) {
-        let Some(agent) = self.agents.get_mut(&id) else { return };
         let run = self.running.iter_mut().find(|(_, running)| running.agent == id);
         match (&agent.purpose, run) {
             (Purpose::Run(_), Some((&ticket, running))) => {
-                agent.stage = Stage::Ready;
                 running.exited(exit, at);
                 self.finish_if_over(ticket);
             }
-            _ => agent.stage = Stage::Failed(StartErrorKind::Died(exit)),
+            _ if agent.has_connected() && !is_open => {
+                agent.stage = Stage::Failed(StartErrorKind::Died(exit));
+            }
+            _ => agent.stage = Stage::Gone { exit, by: at + LAST_WORDS },
         }
     }
 }

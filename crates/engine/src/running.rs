@@ -189,6 +189,13 @@ impl Running {
         self.exit.get_or_insert((at, exit));
     }
 
+    /// Its process is gone, says an agent that saw how it ended. That agent may have left itself
+    /// before this is read; how *it* ended says less.
+    pub(crate) fn told_exit(&mut self, exit: Exit, at: Duration) {
+        let first_at = self.exit.map_or(at, |(first_at, _)| first_at);
+        self.exit = Some((first_at, exit));
+    }
+
     /// The agent it was forked from is gone, and with it whoever could tell how its process ended.
     pub(crate) fn orphaned(&mut self, at: Duration) {
         if self.exit.is_none() {
@@ -356,6 +363,19 @@ mod tests {
 
     fn outcomes(running: &Running) -> Vec<Outcome> {
         running.observation(at(99)).attempts.iter().map(|attempt| attempt.outcome).collect()
+    }
+
+    #[test]
+    fn how_a_process_ended_is_what_the_agent_says_who_saw_it_whoever_is_heard_first() {
+        let own = Exit { code: Some(0), signal: None };
+        let told = Exit { code: None, signal: Some(11) };
+        let (early, late) = (Duration::from_secs(1), Duration::from_secs(2));
+        let mut running = running(None);
+        running.exited(own, early);
+        running.told_exit(told, late);
+        assert_eq!(running.exit, Some((early, told)));
+        running.exited(own, late);
+        assert_eq!(running.exit, Some((early, told)));
     }
 
     #[test]
