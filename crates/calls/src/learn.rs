@@ -26,7 +26,7 @@ use crate::function::Function;
 use crate::sample::{Bits, Sample};
 use crate::set::{Pattern, Set};
 
-/// How to learn.
+/// Options for learning a set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// How much more a missed flaky test weighs; see [`Beta`].

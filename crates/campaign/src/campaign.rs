@@ -47,7 +47,7 @@ pub fn find(
 
 /// What was found, and what it was found with.
 pub struct Answered {
-    /// What was found.
+    /// The findings of the campaign.
     pub findings: Findings,
     /// The tests that were collected.
     pub collected: Collected,

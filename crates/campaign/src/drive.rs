@@ -1,4 +1,4 @@
-//! The loop between an analysis and whoever answers it.
+//! The loop between an analysis and the world that answers it.
 
 use std::collections::BTreeMap;
 

@@ -11,11 +11,11 @@
 //! | [`begin`] | does it begin anew, or where an earlier one was cut off? |
 //! | `terms`, `fingerprint` | is it the same question about the same code? |
 //! | `baseline` | does isolation change the suite? |
-//! | [`drive`] | the loop between an analysis and whoever answers it |
+//! | [`drive`] | the loop between an analysis and the world that answers it |
 //! | [`world`] | who answers experiments, and what is an answer? |
 //! | [`engine_world`], `project_world` | the engine as a world; with the plain runner beside it |
 //! | [`recall`], `lent` | which runs need not be made again? |
-//! | [`record`], [`logbook`] | what is written down, and who is told how it goes? |
+//! | [`record`], [`logbook`] | what is written down, and who is told of progress? |
 //! | [`campaign`] | all of this for `detect` and `why` |
 //! | `investigation` | which analysis answers which question? |
 //! | `exhibits` | how did findings fare when they were put to the test? |

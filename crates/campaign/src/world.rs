@@ -144,7 +144,7 @@ pub enum Source {
 /// How driving an analysis ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// By itself.
+    /// The analysis completed by itself.
     Complete,
     /// The user interrupted it; the answer is what was known by then.
     Interrupted,

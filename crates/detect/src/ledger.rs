@@ -26,7 +26,7 @@ use unflake_model::{
 pub struct Run {
     /// The experiment's number.
     pub id: RunId,
-    /// What was run.
+    /// The tests that were run, in order.
     pub order: Order,
     /// The environment of the run.
     pub environment: Environment,

@@ -33,7 +33,7 @@ use crate::tail::Tail;
 /// already; a stray process that holds the pipe open must not delay us.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// What to start.
+/// A command to be started.
 #[derive(Clone, Debug)]
 pub struct CommandLine {
     /// The program: a path, or a name to be found on `PATH`.

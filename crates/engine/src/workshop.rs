@@ -143,7 +143,7 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -32,7 +32,7 @@ pub struct Inspection {
     pub wall_time: Duration,
     /// Why it ended.
     pub ended: Ended,
-    /// What was run.
+    /// The runner, seed, command and campaign behind the answer.
     pub origin: Origin,
 }
 

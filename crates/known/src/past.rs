@@ -74,6 +74,6 @@ pub struct PastFailure {
     pub run: RunName,
     /// How the test ended.
     pub outcome: OutcomeKind,
-    /// What it said.
+    /// The message and text of the failure.
     pub failure: Failure,
 }

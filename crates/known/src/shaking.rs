@@ -28,7 +28,7 @@ pub struct Shaking {
     pub refused: Vec<(Factor, String)>,
     /// Warnings about what limits the answer.
     pub warnings: Vec<Warning>,
-    /// What was spent.
+    /// The cost of all runs.
     pub spent: Spent,
     /// How long it took.
     pub wall_time: Duration,
@@ -36,7 +36,7 @@ pub struct Shaking {
     pub ended: Ended,
     /// The confidence of intervals.
     pub confidence: Confidence,
-    /// What was run.
+    /// The runner, seed, command and campaign behind the answer.
     pub origin: Origin,
 }
 

@@ -45,7 +45,7 @@ pub struct SuiteRun {
     pub warnings: Vec<Warning>,
     /// How long it took.
     pub wall_time: Duration,
-    /// What was run.
+    /// The runner, seed, command and campaign behind the answer.
     pub origin: Origin,
 }
 

@@ -88,7 +88,7 @@ pub fn neighbours(n_tests: usize, orders: &[Order]) -> Hidden {
     Hidden { n_hidden: n_pairs - shown.len() as u64, n_pairs, looked_at: LookedAt::All }
 }
 
-/// The probability that a test of this flake rate passed in so many orders drawn independently.
+/// The probability that a test of this flake rate passed in this many independently drawn orders.
 pub fn after_independent(flake_rate: Rate, n_orders: u64) -> f64 {
     (1.0 - flake_rate.get()).powf(n_orders as f64)
 }

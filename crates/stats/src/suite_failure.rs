@@ -80,7 +80,7 @@ pub fn any_of(rates: &[Rate]) -> Interval {
 /// Tests that fail together more often than chance explains, to be shown and fixed together.
 ///
 /// For each test the numbers of the runs in which it failed are given, of `n_runs` in all. Two
-/// tests are linked if so many common failures would be as rare as the confidence demands, were
+/// tests are linked if this many common failures would be as rare as the confidence demands, were
 /// they independent (hypergeometric tail, divided among all pairs of failing tests); a group is
 /// what is linked through any chain. Groups are given by position, each sorted, in order of their
 /// first test; a test that is linked to none is in no group.

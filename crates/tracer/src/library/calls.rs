@@ -218,7 +218,7 @@ unsafe fn instructions(api: &Api) -> [Instruction; N_INSTRUCTIONS] {
     }
     let mut made = [UNKNOWN; N_INSTRUCTIONS];
     for (at, place) in made.iter_mut().enumerate() {
-        // SAFETY: the table has so many.
+        // SAFETY: the table has an entry for each instruction.
         let [compiled, n_notes] = unsafe { *api.compiled.add(at) };
         if compiled != 0 {
             let what = uses[usize::from(compiled)];

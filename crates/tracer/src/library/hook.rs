@@ -264,7 +264,7 @@ unsafe fn is_deep(here: usize) -> bool {
 /// The place where code would be among the marked ones.
 fn place(code: usize) -> *mut (usize, u32) {
     let at = (code >> 4 ^ code >> 12) % N_MARKED;
-    // SAFETY: there are so many.
+    // SAFETY: the index is below the length.
     unsafe { (&raw mut MARKED).cast::<(usize, u32)>().add(at) }
 }
 
