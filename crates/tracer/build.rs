@@ -1,9 +1,9 @@
-//! Compiles `src/library` to the shared library that the agent loads where calls are traced.
+//! Compiles `src/library` to the shared library that the agent loads for traced runs.
 //!
-//! By the compiler that compiles this crate, for the same target: Cargo itself can make a shared
-//! library of a crate, but not, in stable Rust, hand it to another crate to be embedded. Where that
-//! does not work (a target without a linker at hand), an empty file takes its place, and the agent
-//! traces without it.
+//! It uses the compiler that compiles this crate, for the same target: Cargo itself can make a
+//! shared library of a crate, but stable Rust cannot embed it into another crate. If that does not
+//! work (a target without a linker), an empty file takes its place, and the agent traces without
+//! it.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ fn compile(library: &Path) -> Result<(), String> {
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return Err("only made for Linux".to_owned());
     }
-    // Lints are told of once, where this is compiled as part of the crate.
+    // Lints are reported once, when this is compiled as part of the crate.
     let mut arguments: Vec<OsString> = ["--edition", "2024", "--crate-name", "unflake_tracer"]
         .iter()
         .chain(&["--crate-type", "cdylib", "-O", "-C", "panic=abort", "-C", "strip=symbols"])

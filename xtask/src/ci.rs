@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::{dist, gradle, python, root, sim, tidy};
 
-/// Simulated suites in every CI run: enough to catch a wrong verdict, quick enough to wait for.
+/// The number of simulated suites in every CI run: enough to catch a wrong verdict, few enough to
+/// wait for.
 const N_SEEDS: u64 = 25;
 
 pub(crate) fn run() -> Result<(), String> {

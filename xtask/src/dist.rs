@@ -1,10 +1,10 @@
-//! `cargo xtask dist`: all that is released for the platform of this machine, in one folder.
+//! `cargo xtask dist`: everything that is released for the platform of this machine, in one folder.
 //!
 //! | file | for |
 //! |---|---|
-//! | `unflake-VERSION-TARGET.tar.gz` | those without pip: binary, man pages, completions |
+//! | `unflake-VERSION-TARGET.tar.gz` | users without pip: binary, man pages, completions |
 //! | `unflake-VERSION-py3-none-PLATFORM.whl` | pip, pipx and uvx |
-//! | `SHA256SUMS` | whoever wants to know that both are ours |
+//! | `SHA256SUMS` | checking that both are ours |
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use crate::{python, root};
 
-/// What lies beside the binary in the archive.
+/// Documents that the archive contains besides the binary.
 const DOCUMENTS: [&str; 3] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Where shells look for completions, below `share`.
@@ -22,13 +22,13 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "fish/vendor_completions.d/unflake.fish"),
 ];
 
-/// The folder that maturin packs as files of the environment, if it is there.
+/// The folder that maturin packs as files of the environment, if it exists.
 const WHEEL_DATA: &str = "unflake.data";
 
-/// Packs the archive, and sums up.
+/// Packs the archive, and computes the checksums.
 const PACK: &str = "packaging/pack.py";
 
-/// What is tried with all of this.
+/// The tests of the packages.
 const TESTS: &str = "packaging/tests";
 
 #[derive(clap::Args)]
@@ -71,7 +71,7 @@ pub(crate) fn build(profile: &str, into: &Path) -> Result<(), String> {
     python::run(Command::new(&python).arg("-I").arg(root().join(PACK)).arg(&folder))
 }
 
-/// Builds everything without optimising it, since none of the tests is about speed; installs it in
+/// Builds everything without optimisation, since none of the tests is about speed; installs it in
 /// every way that we promise; and runs the steps of the workflows with it.
 pub(crate) fn check() -> Result<(), String> {
     let target = python::target(root());
@@ -90,7 +90,7 @@ fn cargo_install(into: &Path) -> Result<(), String> {
     python::run(command.current_dir(root()))
 }
 
-/// Runs tests of packages that were built.
+/// Runs the tests of packages that were built.
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
 fn test(packages: &[(&str, &Path)]) -> Result<(), String> {
     println!("\n==> python -m unittest discover {TESTS}");
@@ -100,7 +100,7 @@ fn test(packages: &[(&str, &Path)]) -> Result<(), String> {
     python::run(command.envs(packages.iter().copied()))
 }
 
-/// The binary, built now. With the features it has on its own, as maturin will build it.
+/// Builds the binary with its default features, as maturin will build it.
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
 fn binary(profile: &str) -> Result<PathBuf, String> {
     let mut command = Command::new("cargo");
@@ -110,7 +110,7 @@ fn binary(profile: &str) -> Result<PathBuf, String> {
     Ok(python::target(root()).join(folder).join("unflake"))
 }
 
-/// The platform, as the compiler calls it.
+/// The target triple of this machine.
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
 fn host() -> Result<String, String> {
     let said = Command::new("rustc").arg("-vV").output();
@@ -144,12 +144,12 @@ fn wheel(python: &Path, binary: &Path, profile: &str, into: &Path) -> Result<(),
     command.arg("--out").arg(into).current_dir(root());
     let built = put_manual_and_completions(binary, &data.join("data/share"))
         .and_then(|()| python::run(&mut command));
-    // Left behind, it would be packed by whoever builds a wheel next, however old by then.
+    // If it stayed, the next wheel would be packed with it, however old it is by then.
     remove(&data)?;
     built
 }
 
-/// Makes a folder that has nothing in it.
+/// Makes an empty folder.
 fn empty(folder: &Path) -> Result<(), String> {
     remove(folder)?;
     create(folder)

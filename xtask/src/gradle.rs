@@ -1,11 +1,11 @@
-//! Gradle for the tests of the Java adapter. Its own download service is not asked: the package of
-//! Debian is the same on every machine of a release.
+//! Gradle for the tests of the Java adapter, as a Debian package instead of a download: it is the
+//! same on every machine of a release.
 
 use std::process::{Command, Stdio};
 
 const PACKAGE: &str = "gradle";
 
-/// Sees to it that there is one.
+/// Installs it, unless it is there.
 pub(crate) fn installed() -> Result<(), String> {
     if is_there() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A Python with pinned packages for examples and tests, made by us, under `target`.
+//! A Python with pinned packages for examples and tests, made by us under `target`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 /// What the examples and the tests need.
 const REQUIREMENTS: &str = "agents/python/requirements.txt";
 
-/// Plugins of pytest that must not get in our way.
+/// Plugins of pytest that must not interfere.
 const PLUGINS: &str = "agents/python/requirements-plugins.txt";
 
 /// What builds wheels and reads workflows.
@@ -19,13 +19,13 @@ pub(crate) fn interpreter(root: &Path) -> Result<PathBuf, String> {
     environment(&target(root).join("python"), &root.join(REQUIREMENTS))
 }
 
-/// The interpreter that builds wheels. Apart from the other, so that nothing which only packaging
-/// needs can be what makes a test pass.
+/// The interpreter that builds wheels. It is separate, so that a package which only packaging needs
+/// cannot be what makes a test pass.
 pub(crate) fn packager(root: &Path) -> Result<PathBuf, String> {
     environment(&target(root).join("python-packaging"), &root.join(PACKAGING))
 }
 
-/// The interpreter of an environment, which is made or brought up to date if need be.
+/// The interpreter of an environment, which is made or updated if necessary.
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
 fn environment(folder: &Path, requirements: &Path) -> Result<PathBuf, String> {
     let python = folder.join("bin/python");
@@ -37,8 +37,8 @@ fn environment(folder: &Path, requirements: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// A folder with plugins, to be put on the path of an interpreter by those who want them: in the
-/// environment itself they would change every run.
+/// A folder with plugins, for tests to put on the path of an interpreter: in the environment itself
+/// they would affect every run.
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
 pub(crate) fn plugins(root: &Path) -> Result<PathBuf, String> {
     let python = interpreter(root)?;
@@ -52,12 +52,12 @@ pub(crate) fn plugins(root: &Path) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The folder of everything that is built.
+/// The folder of all build results.
 pub(crate) fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// Installs what a file requires into a folder, unless that was done before.
+/// Installs the requirements of a file into a folder, unless that was done before.
 fn installed(
     requirements: &Path,
     folder: &Path,

@@ -1,9 +1,9 @@
 //! `cargo xtask quality`: our statistics against what others measured and published.
 //!
-//! One module per data file, each ending in tables that set our numbers beside the published ones.
-//! Only one comparison can be wrong in a way that is our fault: p-values of the same test on the
-//! same counts. Where one disagrees the chore fails. Everything else differs for reasons in the
-//! data (fewer projects, another selection of tests), and the report says which.
+//! There is one module per data file, each ending in tables that put our numbers beside the
+//! published ones. Only one comparison can be wrong in a way that is our fault: p-values of the
+//! same test on the same counts. If one of them disagrees, the chore fails. Everything else differs
+//! for reasons in the data (fewer projects, another selection of tests), and the report says which.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ mod rerun_counts_python;
 mod rerun_rates_java;
 mod summary;
 
-/// For everything that is sampled or resampled here.
+/// The seed of everything that is sampled or resampled here.
 const SEED: u64 = 2021;
 
 /// What to report on.
@@ -34,8 +34,8 @@ pub(crate) struct Options {
     pub(crate) plots: Option<PathBuf>,
 }
 
-/// Prints all reports on the data files in this folder. A file that cannot be used does not keep
-/// the others from being reported.
+/// Prints all reports on the data files in this folder. If a file cannot be used, the others are
+/// reported all the same.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let reports = [
         |options: &Options| rerun_rates_java::report(&options.data),
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n       ")) }
 }
 
-/// Says what follows.
+/// Prints a heading.
 fn headline(text: &str) {
     println!("\n{text}\n{}", "=".repeat(text.chars().count()));
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask record`: what a newcomer sees, as text, from the real program on the example
-//! project in a terminal of 80 columns. Written to `docs/tour.md`.
+//! project in a terminal with 80 columns. Written to `docs/tour.md`.
 
 mod screen;
 
@@ -87,7 +87,7 @@ fn told(stop: &Stop, screen: &Screen) -> String {
     format!("{told}\n{while_it_ran}\n\n```\n{lines}\n```\n")
 }
 
-/// The program, built.
+/// Builds the program.
 #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
 fn built(root: &Path) -> Result<PathBuf, String> {
     let mut command = Command::new("cargo");
@@ -98,7 +98,7 @@ fn built(root: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// A copy of the example, with a history of its own.
+/// A copy of the example, with its own history.
 struct Place<'a> {
     folder: PathBuf,
     program: &'a Path,
@@ -116,7 +116,8 @@ impl<'a> Place<'a> {
         }
         let shop = folder.join("shop");
         copy(&root.join("examples/shop"), &shop).map_err(failed)?;
-        // Else it would be taken for a part of our own repository, and changes named from there.
+        // Otherwise it would count as part of our own repository, and changes would be named from
+        // there.
         let status = Command::new("git").args(["init", "--quiet"]).current_dir(&shop).status();
         if status.map_err(failed)?.success() {
             Ok(Self { folder, program, python })
@@ -125,7 +126,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Runs a command in a terminal, and says what is on its screen when it ends.
+    /// Runs a command in a terminal, and returns the screen when it ends.
     #[expect(clippy::disallowed_methods, reason = "a chore starts programs")]
     fn record(&self, arguments: &[&str]) -> Result<Screen, String> {
         let failed = |error: io::Error| format!("no terminal can be had: {error}");
@@ -142,12 +143,12 @@ impl<'a> Place<'a> {
             stream(&mut command, Stdio::from(theirs.try_clone().map_err(failed)?));
         }
         let mut child = command.spawn().map_err(|error| format!("it does not start: {error}"))?;
-        // What is still open on their side here would keep ours from ending.
+        // Their side must not stay open here, or reading from ours would never end.
         drop((command, theirs));
         let mut screen = Screen::new(usize::from(COLUMNS));
         let mut ours = File::from(ours);
         let mut bytes = [0; 4096];
-        // When the last of them is closed, reading fails.
+        // Once the last copy of their side is closed, reading fails.
         while let Ok(n) = ours.read(&mut bytes) {
             if n == 0 {
                 break;

@@ -1,10 +1,11 @@
-//! `cargo xtask sim`: the real analyses on suites whose every secret we know.
+//! `cargo xtask sim`: the real analyses on suites whose truth was planted.
 //!
-//! Six tables: our campaign side by side with iDFlakies on the same suites and for the same number
-//! of test executions; what a whole campaign says of every planted kind; what is behind findings;
-//! the role search case by case; detection frequencies against their closed forms; and how often
-//! tests show that fail under a share of hash seeds. Fails if a confirmed verdict or a named cause
-//! is wrong, if iDFlakies finds more, if a role is wrong, or if a frequency leaves its interval.
+//! There are six tables: our campaign beside iDFlakies on the same suites and with the same number
+//! of test executions; what a whole campaign says about every planted kind; what is behind
+//! findings; the role search case by case; detection frequencies against their closed forms; and
+//! how often tests show that fail under a share of hash seeds. Fails if a confirmed verdict or a
+//! named cause is wrong, if iDFlakies finds more, if a role is wrong, or if a frequency is outside
+//! its interval.
 
 mod behind;
 mod bounds;

@@ -1,7 +1,7 @@
 //! Plain tables for a terminal.
 
-/// Rows of cells, padded so that columns stand under each other. The first column is text and goes
-/// left, the others are numbers and go right.
+/// Formats rows of cells so that columns are aligned. The first column is text and left-aligned,
+/// the others are numbers and right-aligned.
 pub(crate) fn render(rows: &[Vec<String>]) -> String {
     let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width_of = |column: usize| {
@@ -26,7 +26,7 @@ pub(crate) fn render(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A row of anything that can be printed.
+/// A row of cells from anything that can be formatted.
 macro_rules! row {
     ($($cell:expr),* $(,)?) => { vec![$($cell.to_string()),*] };
 }

@@ -4,12 +4,12 @@
 //! |---|---|
 //! | files up to [`LINES_MAX`] lines, lines up to [`COLUMNS_MAX`] columns | one sitting |
 //! | no leftovers ([`LEFTOVERS`]) | a stub is never done |
-//! | no `match` on a verdict has an arm for all others ([`wildcards`]) | a new one is thought of |
-//! | crates depend downwards only ([`LAYERS`]) | analyses cannot come to do I/O by accident |
+//! | no `match` on a verdict has an arm for all others ([`wildcards`]) | new ones need thought |
+//! | crates depend downwards only ([`LAYERS`]) | analyses cannot do I/O by accident |
 //! | every crate stands in ARCHITECTURE.md | the map is true |
 //! | no cycle among the modules of a crate (`cycles`) | one can be read before the other |
 //! | framework words in adapters only (`frameworks`) | a new runner changes nothing else |
-//! | the map of an agent names every file and no other (`maps`) | who seeks a file finds it |
+//! | the map of an agent names every file and no other (`maps`) | files can be found |
 //! | every crate has the lints of the workspace, but for [`OWN_LINTS`] | an exception has a name |
 
 mod cycles;
@@ -24,7 +24,7 @@ use crate::{root, wildcards};
 const LINES_MAX: usize = 900;
 const COLUMNS_MAX: usize = 100;
 
-/// Words that mean "not finished". Spelled so that this file does not find itself.
+/// Words that mean "not finished", spelled so that this file does not find itself.
 const LEFTOVERS: [&str; 6] = [
     concat!("to", "do!("),
     concat!("unimpl", "emented!("),
@@ -34,8 +34,8 @@ const LEFTOVERS: [&str; 6] = [
     concat!("d", "bg!("),
 ];
 
-/// From the bottom up. A crate may use crates of lower layers only; the last may use all. So nobody
-/// uses the last, but in tests, which is what one of them is for.
+/// From the bottom up. A crate may only use crates of lower layers; the last one may use all. So
+/// nothing uses the last, except tests, which is what one of its crates is for.
 const LAYERS: [&[&str]; 8] = [
     &["unflake-model", "unflake-wire", "unflake-tracer"],
     &["unflake-stats", "unflake-orders", "unflake-sim", "unflake-store", "unflake-calls"],
@@ -48,7 +48,7 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Crates that set one lint differently. Cargo lets a crate inherit all lints or none, so these
-/// repeat the others, and must not lose one.
+/// repeat the others, and must not lose any.
 const OWN_LINTS: [(&str, &str); 1] = [("unflake-tracer", "unsafe_code")];
 
 pub(crate) fn run() -> Result<(), String> {
@@ -126,7 +126,7 @@ fn check_source(path: &Path, text: &str) -> Vec<String> {
     faults
 }
 
-/// Links and texts cannot be broken; what tests expect often is a text of many lines.
+/// Links and string literals cannot be broken; the expected text in a test often has many lines.
 fn is_excused(path: &Path, line: &str) -> bool {
     line.contains("://")
         || line.contains('"')
@@ -195,7 +195,7 @@ fn manifests(root: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(manifests)
 }
 
-/// All files with this ending that are ours: under `crates` and `xtask`.
+/// All of our files with this ending, under `crates` and `xtask`.
 fn files(root: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
     files_below(vec![root.join("crates"), root.join("xtask")], ending)
 }

@@ -1,14 +1,14 @@
 //! Finds arms of a `match` on a verdict that stand for "all others".
 //!
-//! A verdict that is added must be thought of wherever verdicts are told apart. The compiler sees
-//! to that, unless an arm says `_`. This reads the text and knows no types: a match is about
-//! verdicts if one of its patterns names a variant (`Verdict::Id`), there or in a part of it, and
-//! an arm is at fault if it takes any value in that place and has no guard.
+//! A verdict that is added must be considered wherever verdicts are distinguished. The compiler
+//! sees to that, unless an arm says `_`. This reads the text and knows no types: a match is about
+//! verdicts if one of its patterns names a variant (`Verdict::Id`), directly or in a part of it,
+//! and an arm is at fault if it takes any value in that position and has no guard.
 
-/// What patterns about verdicts name.
+/// The beginning of every verdict in a pattern.
 const NAMED: &str = "Verdict::";
 
-/// The lines, from 1, on which a `match` begins that has such an arm.
+/// The lines, from 1, of each `match` with such an arm.
 pub(crate) fn lines(text: &str) -> Vec<usize> {
     if !text.contains(NAMED) {
         return Vec::new();
@@ -26,7 +26,7 @@ fn has_wildcard(block: &str) -> bool {
     unguarded.flat_map(|it| split(it.0, '|')).any(|it| is_open(it, &alternatives))
 }
 
-/// Whether a pattern takes any verdict where one of these names a variant.
+/// Whether a pattern takes any verdict where one of the samples names a variant.
 fn is_open(pattern: &str, samples: &[&str]) -> bool {
     let pattern = bound(pattern);
     if !samples.iter().any(|sample| sample.contains(NAMED)) {
@@ -49,18 +49,19 @@ fn is_open(pattern: &str, samples: &[&str]) -> bool {
     })
 }
 
-/// What a name is given to: `A | B` of `it @ (A | B)`.
+/// The pattern that is bound to a name: `A | B` of `it @ (A | B)`.
 fn bound(pattern: &str) -> &str {
     split(pattern, '@').last().copied().unwrap_or_default()
 }
 
-/// `Some` and `_` of `Some(_)`; nothing and `a, b` of `(a, b)`.
+/// The name and the parts of a pattern: `Some` and `_` of `Some(_)`; nothing and `a, b` of `(a,
+/// b)`.
 fn parts(pattern: &str) -> Option<(&str, &str)> {
     let (head, inner) = pattern.strip_suffix(')')?.split_once('(')?;
     Some((head.trim(), inner))
 }
 
-/// The pieces between these characters, but for those within brackets.
+/// The pieces between these characters, except those within brackets.
 fn split(text: &str, at: char) -> Vec<&str> {
     let mut depth = 0;
     let mut pieces = text.split(|c: char| {
@@ -79,7 +80,7 @@ fn depth_of(c: char) -> i32 {
     }
 }
 
-/// Where a word begins.
+/// The positions at which a word begins.
 fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(word).map(|(at, _)| at).filter(move |at| {
@@ -88,7 +89,7 @@ fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     })
 }
 
-/// What stands between the braces of a `match`.
+/// The text between the braces of a `match`.
 fn block(code: &str) -> Option<&str> {
     let mut depth = 0;
     let open = code.char_indices().find(|(_, c)| {
@@ -102,7 +103,7 @@ fn block(code: &str) -> Option<&str> {
     Some(&inside[..end(inside, |_, depth| depth < 0)])
 }
 
-/// Where something is found, or all ends.
+/// The position at which something is found, or the end of the text.
 fn end(code: &str, mut is_it: impl FnMut(&str, i32) -> bool) -> usize {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
@@ -131,7 +132,7 @@ fn patterns(mut block: &str) -> Vec<(&str, bool)> {
     }
 }
 
-/// The code with comments, texts and characters blanked out: what stands in them is no code.
+/// The code with comments, strings and characters blanked out, because their contents are not code.
 fn without_texts(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -148,7 +149,7 @@ fn without_texts(text: &str) -> String {
     code
 }
 
-/// How long the comment, text or character is that begins here, if one does.
+/// The length of the comment, string or character that begins here, if one does.
 fn text_length(code: &str) -> Option<usize> {
     if code.starts_with("//") {
         return Some(code.find('\n').unwrap_or(code.len()));
@@ -164,7 +165,7 @@ fn text_length(code: &str) -> Option<usize> {
         is_end
     });
     let (at, _) = closing?;
-    // A lifetime has no end: `'a` is followed by another quote only far away.
+    // A lifetime has no closing quote: after `'a` the next quote is far away.
     let is_character = code[1..at].chars().count() == 1 || code[1..at].starts_with('\\');
     (quote == '"' || is_character).then_some(at + 1)
 }

@@ -1,4 +1,4 @@
-"""How do we get in without leaving traces?
+"""How does our code get into the process without leaving traces?
 
 Started by path: ``python <here>/__main__.py SOCKET TOKEN pytest|unittest|auto -- ARGUMENTS``. (Or
 as ``shelter [FOLDER START...]``, which runs a command without us, or as ``mend REQUEST ANSWER``,
@@ -10,8 +10,8 @@ which proposes changes of test files; see there.) The tested program must find t
   loaded, so that they can be neither imported nor found by what walks through it;
 * nothing is put into the environment.
 
-``start`` does the rest (``sys.argv``, ``__main__``). Without a socket to speak to, nothing is
-loaded, and nothing is changed: a sentence and status 97.
+``start`` does the rest (``sys.argv``, ``__main__``). Without a socket to connect to, nothing is
+loaded or changed: we only print a sentence and exit with status 97.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ USAGE = "usage: __main__.py SOCKET TOKEN pytest|unittest|auto -- ARGUMENTS\n"
 
 
 def loader(folder: str) -> Callable[[str], Any]:
-    """A function that brings one of our modules, and keeps all of them out of ``sys.modules``."""
-    # Made by hand: `importlib.util` loads much that a shelter has no use for.
+    """A function that loads one of our modules, and keeps all of them out of ``sys.modules``."""
+    # Made by hand, because `importlib.util` loads much that a shelter does not need.
     package = type(sys)(PRIVATE)
     package.__path__ = [folder]
     ours = {PRIVATE: package}
-    # In a folder that is kept there is room for what is compiled, and nothing leads elsewhere.
+    # A folder that is kept has room for bytecode, and nothing redirects that elsewhere.
     keeps = os.path.isdir(os.path.join(folder, "__pycache__")) and sys.pycache_prefix is None
     first = os.getpid()
 
     def bring(name: str) -> Any:
-        # What a cell writes stays in it, and would look like something that a test left behind.
+        # Bytecode written in a cell stays in it, and would look like something that a test left
+        # behind.
         may_write = keeps and os.getpid() == first
         writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, not may_write
         sys.modules.update(ours)
@@ -56,7 +57,7 @@ def loader(folder: str) -> Callable[[str], Any]:
 
 
 def is_socket(path: str) -> bool:
-    """Whether somebody may be listening there."""
+    """Whether somebody may be listening at this path."""
     try:
         return stat.S_ISSOCK(os.stat(path).st_mode)
     except OSError:

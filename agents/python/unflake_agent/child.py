@@ -1,9 +1,9 @@
 """What happens in the life of one run?
 
-A process is forked, makes its own what it would share with others (``separate``), runs the tests of
-one order and leaves by ``os._exit``, so that exit handlers of the parent's libraries do not run
-twice. In between the tests have the process to themselves; whatever they do to it dies with it.
-Where it is forked, and who hears what it says, ``guard`` decides.
+A process is forked, gets its own copies of what it would share with others (``separate``), runs the
+tests of one order and exits with ``os._exit``, so that exit handlers of the parent's libraries do
+not run twice. In between the tests have the process to themselves; whatever they do to it dies with
+it. Where it is forked, and who receives its messages, is decided by ``guard``.
 """
 
 import gc
@@ -38,7 +38,7 @@ Speaker = Union[Ring, Connection]
 
 
 class Run(NamedTuple):
-    """What the engine asks for."""
+    """A request of the engine for a run."""
 
     run: int
     order: List[int]
@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
     @classmethod
     def read(cls, body: Dict[str, Any]) -> "Run":
-        """From a message; what has a default may be absent."""
+        """Reads a message; keys with a default may be absent."""
         return cls(**{key: body[key] for key in cls._fields if key in body or cls._needs(key)})
 
     @classmethod
@@ -71,12 +71,12 @@ class Run(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """Whether anything is to be looked at between tests."""
+        """Whether anything must be looked at between tests."""
         return self.watch is not None or self.restore is not None
 
     @property
     def stretch(self) -> int:
-        """After how many attempts everything begins afresh, as far as it can; 0 for never."""
+        """After how many attempts state is put back, as far as possible; 0 for never."""
         is_again = self.restore is not None and self.restore.get("again", False)
         return self.restore["before"] if is_again else 0  # type: ignore[index]
 
@@ -95,7 +95,7 @@ PASSED = Ended("passed", "call", {}, False)
 
 
 class Suite:
-    """What a runner must offer; ``with_pytest`` and ``with_unittest`` do."""
+    """What each runner must provide; ``with_pytest`` and ``with_unittest`` do."""
 
     tests: List[Dict[str, str]]
     errors: List[Dict[str, str]]
@@ -104,16 +104,16 @@ class Suite:
     plugins: List[str]
 
     def begin(self, order: Sequence[int], brief: Sequence[int], scratch: str) -> None:
-        """In the child, before the first test."""
+        """Called in the child, before the first test."""
         raise NotImplementedError
 
     def tell_fixtures(self, note: Callable[[Optional[str]], None]) -> None:
-        """Has ``note(None)`` called before and ``note(name)`` after each set-up of a fixture that
-        outlives a test."""
+        """Makes ``note(None)`` be called before, and ``note(name)`` after, each set-up of a fixture
+        that outlives a test."""
         raise NotImplementedError
 
     def tell_calls(self, trace: Any) -> None:
-        """Has ``trace.arm(function)`` called before each test function is, and ``trace.disarm()``
+        """Makes ``trace.arm(function)`` be called before each test function, and ``trace.disarm()``
         when it has returned."""
         raise NotImplementedError
 
@@ -122,21 +122,20 @@ class Suite:
         raise NotImplementedError
 
     def can_repeat(self, test: int) -> bool:
-        """Whether it is known how to run a test a second time in one process as if it were the
-        first."""
+        """Whether a test can be run a second time in one process as if it were the first."""
         return True
 
     def finish(self) -> None:
-        """Tears down what is left when the order was cut short."""
+        """Tears down what is left if the order was cut short."""
         raise NotImplementedError
 
     def leave(self) -> None:
-        """In the server, when the engine has no more wishes."""
+        """Called in the server, when the engine has no more requests."""
         raise NotImplementedError
 
 
 class Setting(NamedTuple):
-    """All that a child takes from its server."""
+    """Everything that a child takes from its server."""
 
     suite: Suite
     connect: Connect
@@ -149,13 +148,13 @@ class Setting(NamedTuple):
 
 
 def get_ready(run: Run, setting: Setting) -> None:
-    """What can be done before a run is forked. Whatever a fresh process touches is copied for it
-    first, and copied again for the next one; who forks them has copied it already."""
+    """Does what can be done before a run is forked. Memory that a fresh process touches is copied
+    for it, and again for the next one; the process that forks them has copied it already."""
     setting.suite.begin(run.order, run.brief, run.scratch)
 
 
 def settle(setting: Setting, isolated: isolate.Isolated, ring: Ring) -> None:
-    """Makes a forked process its own, as far as that is the same for all runs."""
+    """Gives a forked process its own copies, as far as that is the same for all runs."""
     ring.adopt()
     separate.own_nameless_files(setting.found)
     _be_as_the_user_is(isolated, setting)
@@ -166,8 +165,8 @@ def settle(setting: Setting, isolated: isolate.Isolated, ring: Ring) -> None:
 def live(
     run: Run, setting: Setting, isolated: isolate.Isolated, ring: Ring, errors: int
 ) -> NoReturn:
-    """The whole life of a forked run that was made ready; ``errors`` is its file for what nobody
-    captures."""
+    """The whole life of a forked run that was prepared; ``errors`` is its file for output that
+    nobody captures."""
     try:
         separate.own_errors(setting.found, errors)
         if not ring.is_ours():
@@ -177,7 +176,7 @@ def live(
         _keep_uppers(run, isolated)
         _attempts(run, setting, isolated, ring)
         if not linux.has_company():
-            # Else somebody may go on until this process has ended.
+            # Otherwise other processes may go on until this one has ended.
             ring.leave()
         _exit(0)
     except BaseException:
@@ -187,7 +186,7 @@ def live(
 
 
 def _keep_uppers(run: Run, isolated: isolate.Isolated) -> None:
-    """Only who looks for written files has to do with where they are."""
+    """Keeps the upper layers only if the run looks for written files."""
     for upper in isolated.uppers if not run.is_watched else ():
         os.close(upper)
 
@@ -219,7 +218,8 @@ def _complain() -> None:
 
 
 def _be_as_the_user_is(isolated: isolate.Isolated, setting: Setting) -> None:
-    """What isolation gave too much is given up, what it makes harmless is as the user has it."""
+    """Drops the rights that isolation granted, and restores settings of the user that it makes
+    harmless."""
     if isolated.as_user and os.getuid() != 0:
         linux.drop_capabilities()
     if "tree" in isolated.applied:
@@ -227,7 +227,7 @@ def _be_as_the_user_is(isolated: isolate.Isolated, setting: Setting) -> None:
 
 
 def possible(levels: Sequence[str], setting: Setting, forked: bool) -> Any:
-    """The levels worth trying, and the refusals known beforehand."""
+    """The levels worth trying, and the refusals that are known beforehand."""
     why = None
     if "pid" in levels:
         why = setting.pid_refused() if forked else "the run is not forked"
@@ -237,7 +237,7 @@ def possible(levels: Sequence[str], setting: Setting, forked: bool) -> Any:
 
 
 def _watch(run: Run, setting: Setting, isolated: isolate.Isolated) -> Any:
-    """Who looks around between tests, if anybody is to."""
+    """The watch that looks at state between tests; None if the run wants none."""
     if not run.is_watched:
         return None
     watching = setting.bring("watch")
@@ -255,7 +255,7 @@ def _watch(run: Run, setting: Setting, isolated: isolate.Isolated) -> Any:
 
 
 def _perturb(run: Run, setting: Setting, speaker: Speaker) -> None:
-    """Makes circumstances otherwise, and says which."""
+    """Perturbs circumstances, and reports which."""
     if run.perturb is None:
         return
     perturbing = setting.bring("perturb")
@@ -272,7 +272,7 @@ def _perturb(run: Run, setting: Setting, speaker: Speaker) -> None:
 
 
 def _trace(run: Run, setting: Setting) -> Any:
-    """Who notes the functions that tests call, if anybody is to."""
+    """The trace that notes the functions called by tests; None if the run wants none."""
     if not run.trace:
         return None
     trace = setting.bring("trace").Trace("counted" if run.count else run.trace)

@@ -1,8 +1,8 @@
 """Is it safe to fork this process at all?
 
-A forked child has one thread, the one that forked. Locks held by the others stay locked for ever,
-and devices do not survive the copy. So after collection we look: threads that Python knows, threads
-that only the kernel knows, open devices. The answer is a reason not to fork, or none.
+A forked child has only the thread that forked. Locks held by other threads stay locked forever, and
+devices do not survive the copy. So after collection we look for threads that Python knows, threads
+that only the kernel knows, and open devices. The answer is a reason not to fork, or none.
 
 Some libraries keep threads and are safe all the same: OpenBLAS, which every ``import numpy`` loads,
 ends its threads in a fork handler and starts them again when needed. We need not know their names:
@@ -19,7 +19,7 @@ _DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel", "/dev/infiniba
 
 
 def why_not() -> Optional[str]:
-    """The reason why this process must not be forked, or none."""
+    """The reason why this process must not be forked, or None."""
     if not hasattr(os, "fork"):
         return "this system has no fork"
     known = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
@@ -40,7 +40,7 @@ def _kernel_threads() -> int:
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
-        # No /proc (macOS): Python's own list was all there is to ask.
+        # Without /proc (macOS), Python's own list is all there is.
         return 1
 
 
@@ -64,7 +64,7 @@ def _trial_fork() -> None:
 
     sys.stdout.flush()
     with warnings.catch_warnings():
-        # 3.12 warns about the very threads we are looking at.
+        # 3.12 warns about the very threads that we are looking at.
         warnings.simplefilter("ignore")
         pid = os.fork()
     if pid == 0:

@@ -1,20 +1,20 @@
 """Where do runs happen, and can the next one happen in the same place?
 
 A *cell* is a place set apart once: its own mounts, processes and network, as far as the system
-allows. A guard stands in it, forks a process for each run, passes on what it says (``ring``) and
-tells the server how it ended. Setting a cell apart costs more than a run of two tests, so a cell is
-used again, if the run left nothing behind in it: no file written under an overlay, and no process,
-for the guard ends those, also where they have a session of their own. What a run does to its memory dies with it, and temporary folders are
-every run's own.
+allows. A guard in it forks a process for each run, passes on its messages (``ring``) and tells the
+server how it ended. Setting a cell apart costs more than a run of two tests, so a cell is reused if
+the run left nothing behind in it: no file written under an overlay, and no process, since the guard
+ends those, even if they have their own session. What a run does to its memory dies with it, and
+each run has its own temporary folder.
 
 With the level ``pid`` a cell has two processes of ours:
 
 ====== ============================= ===========================================================
 waiter in the server's PID namespace leads the group that the engine signals; when it goes, all go
-guard  process 1 of the new one      forks the runs and reaps whoever is left over
+guard  process 1 of the new one      forks the runs and reaps all orphans
 ====== ============================= ===========================================================
 
-A test cannot kill the guard then: nobody can kill a process 1 from inside. Without ``pid`` waiter
+Then a test cannot kill the guard: nobody can kill a process 1 from inside. Without ``pid`` waiter
 and guard are one process, and a test that kills its parent ends its cell.
 """
 
@@ -23,7 +23,7 @@ import select
 import signal
 import traceback
 
-# Those of ``signal`` look everything up in its enumerations, in every run.
+# The functions in ``signal`` look everything up in its enumerations, in every run.
 from _signal import SIG_DFL
 from _signal import signal as _set_handler
 from typing import Any, Dict, List, NamedTuple, NoReturn, Set, Tuple
@@ -81,7 +81,7 @@ def stand(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str], 
 
 
 def die_with(parent: int) -> None:
-    """Has the kernel end this process with its parent, which may be gone already."""
+    """Makes the kernel end this process with its parent, which may be gone already."""
     try:
         linux.die_with_parent(signal.SIGKILL)
     except OSError:
@@ -98,7 +98,7 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
     isolated = isolate.isolate(wanted, setting.where, scratch)
     isolated.refused.extend(refused)
     if isolated.as_user:
-        # The kernel forgets it when a user namespace changes what the process may do.
+        # The kernel drops this when a user namespace changes what the process may do.
         linux.die_with_parent(signal.SIGKILL)
     has_own_processes = "pid" in isolated.applied
     if has_own_processes:
@@ -115,7 +115,7 @@ def _guard(wishes: Wishes, setting: Setting, ring: Ring, place: Tuple[List[str],
         handlers=handlers,
         spare=Spare(),
         brought=set(),
-        # Elsewhere the end of its group is what counts.
+        # Without them, the end of its process group counts.
         bell=ring.listen() if has_own_processes else -1,
         leaving=set(),
     )
@@ -130,12 +130,12 @@ def _adopt_orphans() -> None:
     try:
         linux.adopt_orphans()
     except OSError:
-        # Those whom a run leaves go to whoever adopts them above us.
+        # Orphans of a run are adopted by a process above us.
         pass
 
 
 def _descend(wishes: Wishes) -> None:
-    """Returns in the guard only; the waiter stays behind in here."""
+    """Returns only in the guard; the waiter stays in here."""
     guard = os.fork()
     if guard:
         wishes.close()
@@ -146,14 +146,14 @@ def _descend(wishes: Wishes) -> None:
 
 
 def _one(cell: Cell, wish: bytes, passed: List[int], is_used_again: bool) -> None:
-    """One run, from its first word to the last of its processes."""
+    """One run, from its first message to the end of its last process."""
     body = content(wish)["run"]
     engine = Stream(passed[0])
     cell.ring.clear()
     _bring(cell, body)
     pid = cell.spare.give(wish, passed[1]) or _begin(cell, engine, body, passed[1])
     os.close(passed[1])
-    # Comes first all the same: what the run says is passed on by us.
+    # This comes first all the same, because we pass on what the run says.
     engine.forward(cell.welcome)
     if not cell.has_own_processes:
         cell.wishes.send("runner", pid=pid)
@@ -178,12 +178,12 @@ def _bring(cell: Cell, body: Dict[str, Any]) -> None:
             if name == "trace":
                 module.prepare()
             cell.brought.add(name)
-            # It was forked without.
+            # It was forked without these modules.
             cell.spare.dismiss()
 
 
 def _begin(cell: Cell, engine: Stream, body: Dict[str, Any], errors: int) -> int:
-    """Forks a process for a run; who it is."""
+    """Forks a process for a run; returns its id."""
     run = Run.read(body)
     get_ready(run, cell.setting)
     pid = _fork(cell, engine)
@@ -193,7 +193,7 @@ def _begin(cell: Cell, engine: Stream, body: Dict[str, Any], errors: int) -> int
 
 
 def _put_up_spare(cell: Cell, engine: Stream) -> None:
-    """Forks a process that waits for the next run of this cell while there is this one."""
+    """Forks a process that waits for the next run of this cell while the current one goes on."""
     ours, theirs = pair()
     pid = _fork(cell, engine)
     if pid == 0:
@@ -203,14 +203,14 @@ def _put_up_spare(cell: Cell, engine: Stream) -> None:
         theirs.close()
         run = Run.read(content(wish)["run"])
         get_ready(run, cell.setting)
-        # As deep as in `_begin`: a recursion ends where it always does.
+        # As deep as in `_begin`, so that a recursion always ends at the same depth.
         live(run, cell.setting, cell.isolated, cell.ring, errors)
     theirs.close()
     cell.spare.put_up(pid, ours)
 
 
 def _fork(cell: Cell, engine: Stream) -> int:
-    """As ``os.fork``; nothing of the guard's stays open in the new process."""
+    """Like ``os.fork``, but the new process keeps none of the guard's descriptors."""
     guard = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -219,7 +219,7 @@ def _fork(cell: Cell, engine: Stream) -> int:
                 os.close(fd)
         cell.spare.dismiss()
         if not cell.has_own_processes:
-            # With a process 1 all others end.
+            # With a process 1, all others end with it.
             die_with(guard)
         for number, handler in cell.handlers.items():
             _set_handler(number, handler)
@@ -228,7 +228,8 @@ def _fork(cell: Cell, engine: Stream) -> int:
 
 
 def _attend(pid: int, cell: Cell, engine: Stream) -> int:
-    """Passes on what the run says, and reaps whom it leaves, until it is over; how it ended."""
+    """Passes on what the run says, and reaps its orphans, until it is over; returns how it
+    ended."""
     poll = select.poll()
     if cell.bell >= 0:
         poll.register(cell.bell, select.POLLIN)
@@ -257,7 +258,7 @@ def _attend(pid: int, cell: Cell, engine: Stream) -> int:
 
 
 def _reap(pid: int) -> int:
-    """Ends its group while its number, the group's too, cannot yet belong to somebody else."""
+    """Ends the group while its number cannot yet belong to another one."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except OSError:
@@ -272,7 +273,7 @@ def _pass_on(ring: Ring, engine: Stream) -> None:
 
 
 def _end_the_rest(cell: Cell) -> None:
-    """Nobody is in a PID namespace of our own but our processes and those whom the run left."""
+    """Our own PID namespace contains only our processes and those that the run left."""
     if cell.leaving.union([cell.spare.pid]).issuperset(linux.children()):
         return
     cell.spare.dismiss()
@@ -285,8 +286,8 @@ def _end_the_rest(cell: Cell) -> None:
 
 
 def _deaf() -> Dict[int, Any]:
-    """The host's signal handlers are not for these processes; ending is left to the kernel."""
+    """The host's signal handlers are not for these processes; the kernel's default ends them."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGCHLD)
     handlers = {int(number): _set_handler(number, SIG_DFL) for number in numbers}
-    # None is a handler that was not set from Python, and cannot be set again from here.
+    # None is a handler that was not set from Python, and cannot be restored from here.
     return {number: handler for number, handler in handlers.items() if handler is not None}

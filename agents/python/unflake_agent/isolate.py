@@ -1,18 +1,18 @@
 """What may a run not touch, and does the system let us enforce it?
 
 Each level is a namespace or a mount that only this run sees, so what it writes, binds or starts
-disappears with it. A level the system refuses is told with its reason, never half applied:
+disappears with it. A level that the system refuses is reported with its reason, never half applied:
 
 * ``tree`` and ``home``: an overlay over the folder. What is written goes to a ``tmpfs`` that exists
-  in this run's mount namespace alone, so nobody has to clear it away. Other file systems mounted
-  inside the folder would be hidden by the overlay; they are put back, and are not isolated.
+only in this run's mount namespace, so nobody has to clean it up. Other file systems mounted inside
+the folder would be hidden by the overlay; they are put back, and are not isolated.
 * ``net``: a network namespace with loopback up.
-* ``pid``: applies to processes started *afterwards*, so a cell has
-  a second process inside (``guard``). It also needs its own ``/proc``, which can only be tried
-  from inside, when there is no way back any more: ``pid_refused`` tries it in a process of its own.
+* ``pid``: applies to processes started *afterwards*, so a cell has a second process inside
+(``guard``). It also needs its own ``/proc``, which can only be tried from inside, when there is no
+way back: ``pid_refused`` tries it in a separate process.
 
 Root does this directly. Others need a user namespace first, in which they keep their user id; the
-rights it grants are given up again before the first test, or a test that expects
+rights that it grants are dropped before the first test, because otherwise a test that expects
 ``PermissionError`` would not get it.
 """
 
@@ -38,7 +38,7 @@ _IFREQ = struct.Struct("16sH14x")
 
 
 class Ground:
-    """Where the suite stands."""
+    """Where the suite is."""
 
     def __init__(self, cwd: str, tree: str, home: str, mounts: List[str]) -> None:
         self.cwd = cwd
@@ -48,7 +48,7 @@ class Ground:
 
 
 class Isolated:
-    """What came of it."""
+    """The result of isolating."""
 
     def __init__(
         self,
@@ -66,7 +66,8 @@ class Isolated:
 
 
 def ground(rootdir: str) -> Ground:
-    """The folders to protect: the git top level or else the rootdir, and HOME."""
+    """The folders to protect: the top level of the Git repository, or else the rootdir, and
+    HOME."""
     home = os.environ.get("HOME", "")
     return Ground(
         cwd=os.getcwd(),
@@ -97,7 +98,7 @@ def _mount_points() -> List[str]:
 
 
 def isolate(levels: Sequence[str], where: Ground, scratch: str) -> Isolated:
-    """Applies what can be applied to this process; ``pid`` to its children."""
+    """Applies what can be applied to this process; ``pid`` applies to its children."""
     refused: List[Dict[str, str]] = []
     applied: List[str] = []
     uppers: List[int] = []
@@ -130,7 +131,7 @@ def _refusal(level: str, error: OSError) -> Dict[str, str]:
 
 
 def _return_to(cwd: str) -> None:
-    # The working directory still is the folder under the overlay.
+    # The working directory is still the folder under the overlay.
     try:
         os.chdir(cwd)
     except OSError:
@@ -138,7 +139,7 @@ def _return_to(cwd: str) -> None:
 
 
 def _own_mounts() -> bool:
-    """A mount namespace; says whether a user namespace was needed for it."""
+    """Enters a new mount namespace; returns whether that took a user namespace."""
     user, group = os.geteuid(), os.getegid()
     try:
         linux.unshare(linux.CLONE_NEWNS)
@@ -177,18 +178,19 @@ def covered_folders(levels: Sequence[str], where: Ground) -> List[Tuple[List[str
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is the folder or below it; nothing is inside the root or no folder."""
+    """Whether a path is the folder or below it; nothing is inside the root or inside no folder."""
     return folder not in ("", "/") and (path + "/").startswith(folder + "/")
 
 
 def _cover(folder: str, mounts: Sequence[str], scratch: str, as_user: bool) -> int:
-    """Puts an overlay over a folder, writing to memory; a descriptor of where it writes."""
+    """Puts an overlay over a folder that writes to memory; returns a descriptor of the upper
+    layer."""
     if folder in ("", "/"):
         raise OSError(errno.EINVAL, f"`{folder}` cannot be covered")
     if as_user and _is_foreign(folder):
         raise OSError(errno.EOVERFLOW, f"`{folder}` belongs to another user or group")
     upper, work = _writable(scratch, os.path.basename(folder))
-    # By name it may be hidden afterwards, by the overlay itself.
+    # The overlay itself may hide it by name afterwards.
     written = linux.high(os.open(upper, os.O_RDONLY | os.O_DIRECTORY))
     handles = [(m, os.open(m, os.O_PATH)) for m in _mounted_inside(folder, mounts)]
     options = "lowerdir={},upperdir={},workdir={}".format(*map(_escape, (folder, upper, work)))
@@ -233,7 +235,7 @@ def _mount_overlay(folder: str, options: str, extra: str) -> None:
 
 
 def _writable(scratch: str, name: str) -> Tuple[str, str]:
-    """A pair of folders on one file system that can carry an overlay's upper layer."""
+    """A pair of folders on one file system that can hold an overlay's upper layer."""
     base = os.path.join(scratch, "upper-" + name[:20])
     os.mkdir(base, 0o700)
     linux.mount("tmpfs", base, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0755")
@@ -263,13 +265,13 @@ def _own_processes() -> None:
 
 
 def own_proc() -> None:
-    """A ``/proc`` that shows this PID namespace; called from inside it."""
+    """Mounts a ``/proc`` that shows this PID namespace; called from inside it."""
     flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
     linux.mount("proc", "/proc", "proc", flags)
 
 
 def pid_refused() -> Optional[str]:
-    """Tries ``pid`` out in a process of its own; the reason why it cannot be had, or none."""
+    """Tries ``pid`` in a separate process; returns the reason why it is unavailable, or None."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,11 +1,11 @@
-"""The system calls Python has no function for.
+"""The system calls for which Python has no function.
 
 ``mount`` and ``prctl`` have none in any version, ``unshare`` only since 3.12. All go through
 ``ctypes`` and the C library; where either is missing, every call raises ``OSError`` with
 ``ENOSYS``, which the callers treat like any other refusal of the system.
 
-This module, ``isolate`` and ``shelter`` are all that is loaded for a run without us. They do without
-``typing``, ``json`` and what these load: that would be half of the time it takes.
+Only this module, ``isolate`` and ``shelter`` are loaded for a run without us. They avoid
+``typing``, ``json`` and what these load, which would take half of the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import errno
 import os
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 
-# The tests of a run may have changed what ``os`` has under these names.
+# The tests of a run may have changed the functions in ``os``.
 from os import O_RDONLY, WNOHANG, close, getpid, kill, listdir, read, stat, waitpid
 from os import open as _open
 from time import sleep as _sleep
@@ -88,7 +88,7 @@ def mount(source: str, target: str, kind: Optional[str], flags: int, options: st
 
 
 def die_with_parent(signal: int) -> None:
-    """Has the kernel send this process a signal when its parent (the thread!) ends."""
+    """Makes the kernel send this process a signal when its parent (the thread!) ends."""
     _check(_library().prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal), 0, 0, 0))
 
 
@@ -98,9 +98,9 @@ def adopt_orphans() -> None:
 
 
 def children(since: int = 0) -> List[int]:
-    """Who was forked by this thread or left to it, ended or not. ``since`` is a process after which
-    all of them were started, if there is one: where the kernel does not list them, they must be
-    looked for among all processes."""
+    """Children of this thread, forked or adopted, whether they have ended or not. ``since`` is a
+    process that started before all of them, if there is one: if the kernel does not list children,
+    they must be searched for among all processes."""
     try:
         return list(map(int, content("/proc/thread-self/children").split()))
     except OSError:
@@ -110,7 +110,7 @@ def children(since: int = 0) -> List[int]:
 def _children_by_search(since: int) -> List[int]:
     own = b"%d" % getpid()
     try:
-        # The last number given out: if it is smaller, they began anew in between.
+        # The last number given out: if it is smaller, numbering started again in between.
         if int(content("/proc/loadavg").split()[-1]) < since:
             since = 0
         numbers = [int(name) for name in listdir("/proc") if name.isdigit()]
@@ -120,7 +120,7 @@ def _children_by_search(since: int) -> List[int]:
     for number in numbers:
         if number > since:
             try:
-                # The name, in brackets, may have brackets and blanks in it.
+                # The name, in brackets, may itself contain brackets and blanks.
                 state = content(f"/proc/{number}/stat").rpartition(b")")[2].split()
             except OSError:
                 continue
@@ -130,9 +130,9 @@ def _children_by_search(since: int) -> List[int]:
 
 
 def end_descendants(spared: Container[int] = (), since: int = 0) -> None:
-    """Ends all children and what they leave to us, which is then our child, but for those who are
-    spared and what they keep. Only children are ever signalled: their numbers are theirs until we
-    reap them."""
+    """Ends all children and the orphans they leave, which then become our children, except those
+    that are spared and what they keep. Only children are ever signalled: their numbers belong to
+    them until we reap them."""
     for _ in range(_ROUNDS_MAX):
         left = [child for child in children(since) if child not in spared]
         if not left:
@@ -149,12 +149,12 @@ def _end(child: int) -> None:
                 return
             _sleep(_NAP)
     except OSError:
-        # Not permitted (it has become somebody else), or gone.
+        # Not permitted (it runs as another user), or gone.
         pass
 
 
 def content(path: str, n_bytes: int = _LONG) -> bytes:
-    """What is in a small file, or at its beginning."""
+    """The contents of a small file, or its beginning."""
     file = _open(path, O_RDONLY)
     try:
         return read(file, n_bytes)
@@ -163,23 +163,23 @@ def content(path: str, n_bytes: int = _LONG) -> bytes:
 
 
 def has_company() -> bool:
-    """Whether there are other threads in this process, or children of it; True if unknown."""
+    """Whether this process has other threads or children; True if unknown."""
     try:
-        # A folder is linked from the one above, from itself, and from those in it.
+        # The link count of a folder includes the entry above it, itself, and its subfolders.
         return children(getpid()) != [] or stat("/proc/self/task").st_nlink != 3
     except OSError:
         return True
 
 
 def close_all_but(kept: int) -> None:
-    """Closes every descriptor but this one and the standard ones; ``OSError`` if they are not
-    told."""
+    """Closes every descriptor but this one and the standard ones; ``OSError`` if they cannot be
+    listed."""
     for fd in map(int, listdir("/proc/self/fd")):
         if fd > 2 and fd != kept:
             try:
                 close(fd)
             except OSError:
-                # That of the listing.
+                # The descriptor of the listing itself.
                 continue
 
 
@@ -201,7 +201,7 @@ def pidfd_open(pid: int) -> int:
 
 
 def drop_capabilities() -> None:
-    """Gives up what a user namespace gave: a user who is not root must not pass for one."""
+    """Drops the rights of a user namespace: a user who is not root must not look like root."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     data = (ctypes.c_uint32 * 6)()
     _check(_library().capset(header, data))

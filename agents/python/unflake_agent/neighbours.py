@@ -1,21 +1,21 @@
-"""Which plugins and options of the project must stand back?
+"""Which plugins and options of the project must be switched off?
 
-We choose the order, the number of attempts and the process; so whatever else reorders, repeats,
-retries or distributes tests has to stand back. And the work tree must be the same afterwards, so
-whatever writes a report into it has to be quiet.
+We choose the order, the number of attempts and the process; so anything else that reorders,
+repeats, retries or distributes tests must be off. And the work tree must stay the same, so anything
+that writes a report into it must be off as well.
 
-They are not blocked (``-p no:x``): options that stand in the project's ``addopts`` would then be
-unknown and pytest would refuse to start; marks would be unknown under ``--strict-markers``; and
-fixtures such as xdist's ``worker_id`` would be missing. Instead the command line is read with
-everybody present. Then options are set to *off*, and plugins that have no such option are taken out
-before any of their other hooks is called, with their marks declared in their stead.
+Plugins are not blocked (``-p no:x``): options in the project's ``addopts`` would then be unknown
+and pytest would refuse to start; marks would be unknown under ``--strict-markers``; and fixtures
+such as xdist's ``worker_id`` would be missing. Instead the command line is read with all plugins
+present. Then options are set to *off*, and plugins without such an option are removed before any of
+their other hooks is called, with their marks declared in their stead.
 """
 
 import os
 from typing import Any, Dict, List, Tuple
 
 _TAKEN_OUT: Dict[str, Tuple[str, Tuple[str, ...]]] = {
-    # First part of the plugin's module: its name for `-p no:`, and the marks it declares.
+    # The first part of the plugin's module, its name for `-p no:`, and the marks it declares.
     "pytest_randomly": ("randomly", ()),
     "random_order": ("random_order", ("random_order",)),
     "pytest_rerunfailures": ("rerunfailures", ("flaky",)),
@@ -33,7 +33,7 @@ _TAKEN_OUT: Dict[str, Tuple[str, Tuple[str, ...]]] = {
 _OFF: Dict[str, Dict[str, Any]] = {
     "xdist": {"numprocesses": None, "dist": "no", "distload": False, "tx": [], "looponfail": False},
     "cov": {"no_cov": True},
-    # pytest's own: stopping early, waiting for a debugger, choosing by earlier results.
+    # pytest's own: stopping early, waiting for a debugger, selecting by earlier results.
     "": {
         "maxfail": 0,
         "usepdb": False,
@@ -52,17 +52,17 @@ _OFF: Dict[str, Dict[str, Any]] = {
 
 
 def before_conftests(early_config: Any) -> None:
-    """pytest-cov starts measuring before anybody else is asked."""
+    """pytest-cov starts measuring before other plugins are called."""
     options = early_config.known_args_namespace
     if hasattr(options, "no_cov"):
         options.no_cov = True
 
 
 def stand_back(config: Any) -> List[str]:
-    """Turns the neighbours down after the command line was read; says whom it concerned."""
+    """Switches plugins off after the command line was read; returns which were affected."""
     concerned = _take_out(config)
     if config.pluginmanager.hasplugin("_cov"):
-        # It does not measure, and breaks down at its own marks when it does not.
+        # It is not measuring, and fails at its own marks if it does not.
         config.pluginmanager.unregister(name="_cov")
     for plugin, options in _OFF.items():
         changed = [_set(config.option, name, value) for name, value in options.items()]
@@ -86,7 +86,7 @@ def _take_out(config: Any) -> List[str]:
 
 
 def _set(options: Any, name: str, value: Any) -> bool:
-    """Whether that option exists and was something else."""
+    """Whether that option exists and had another value."""
     if not hasattr(options, name):
         return False
     before = getattr(options, name)

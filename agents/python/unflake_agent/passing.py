@@ -1,7 +1,8 @@
-"""How do descriptors go with a message?
+"""How are descriptors passed with a message?
 
-A run has a connection and a file that were opened where paths mean what they say; whoever runs it
-lives in a cell, where they may not. So these are passed on through a socket, with the wish.
+A run has a connection and a file that were opened where paths have their usual meaning; the process
+that runs it is in a cell, where they may not. So both are passed through a socket, with the
+request.
 """
 
 import array
@@ -14,7 +15,7 @@ from .linux import high
 from .wire import Stream
 
 try:
-    # The tested program may have said that it wants to die of a broken pipe.
+    # The tested program may have set SIGPIPE to its default, which kills.
     from _socket import MSG_NOSIGNAL as _QUIETLY
 except ImportError:
     _QUIETLY = 0
@@ -24,7 +25,7 @@ _N_PASSED = 2
 
 
 class Wishes(Stream):
-    """The end of a channel at which wishes arrive, with descriptors."""
+    """The end of a channel at which requests arrive, with descriptors."""
 
     def __init__(self, sock: Any) -> None:
         super().__init__(sock.fileno())
@@ -32,7 +33,7 @@ class Wishes(Stream):
         self._passed: List[int] = []
 
     def next(self) -> Tuple[bytes, List[int]]:
-        """The next wish, as a frame, with the descriptors that belong to it."""
+        """The next request, as a frame, with its descriptors."""
         while True:
             size = _N_PASSED * array.array("i").itemsize
             data, extra, _, _ = self._sock.recvmsg(1 << 16, 64 + size)
@@ -45,7 +46,7 @@ class Wishes(Stream):
 
 
 def pair() -> Tuple[Any, Any]:
-    """A channel: who wishes, and who hears it."""
+    """A channel: the sending end and the receiving end."""
     ours, theirs = _socketpair(AF_UNIX, SOCK_STREAM)
     return _raised(ours), _raised(theirs)
 
@@ -55,9 +56,9 @@ def _raised(sock: Any) -> Any:
 
 
 def send_with(sock: Any, data: bytes, descriptors: Sequence[int]) -> None:
-    """Sends a wish and the descriptors that belong to it."""
+    """Sends a request and its descriptors."""
     packed = array.array("i", descriptors)
     sent = sock.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, packed)], _QUIETLY)
     if sent < len(data):
-        # Not with nothing: who has all of it may have hung up already.
+        # Never send nothing: a receiver that has everything may have hung up already.
         sock.sendall(data[sent:], _QUIETLY)

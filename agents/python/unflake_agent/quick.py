@@ -1,17 +1,17 @@
 """How can pytest run a quick test in a third of its time?
 
-Most of what a quick test costs is asking the plugins: sixteen hooks for each test, most of them in
-all three phases. But what plugins stand around is the same in each phase: output and log records
-are caught, exceptions of threads are noticed. So here they stand around all three at once: the
+Most of the cost of a quick test is calling the plugins: sixteen hooks for each test, most of them
+in all three phases. But what plugins wrap around a phase is the same for each: output and log
+records are captured, exceptions of threads are noticed. So here they wrap all three at once: the
 set-up hook is called with every plugin in its place, and when the fixtures are there, the test and
 its teardown run inside of it, by the same functions of pytest and in the same order. Whatever did
-not simply pass is judged by ``pytest_runtest_makereport``. Left out are reports of phases that
-passed, and being asked three times.
+not simply pass is judged by ``pytest_runtest_makereport``. Reports of phases that passed, and two
+of three calls, are left out.
 
-Only of pytest's own plugins it is known that they do not mind, and of a few others when they do not
-(``_MINDS``). If anybody else stands around a phase or looks at reports (a conftest that has a
-fixture see whether the test failed), all tests go the long way; so do, always, those that are more
-than a function or that look at what was caught phase by phase.
+Only pytest's own plugins are known to be unaffected, and a few others unless they are active
+(``_MINDS``). If any other plugin wraps a phase or looks at reports (a conftest whose fixture sees
+whether the test failed), all tests take the long way; so do, always, tests that are more than a
+function or that look at what was captured phase by phase.
 """
 
 import sys
@@ -27,7 +27,7 @@ from _pytest.skipping import evaluate_xfail_marks, xfailed_key
 try:
     from _pytest.tmpdir import tmppath_result_key
 except ImportError:
-    # Before pytest 7.3 nobody keeps for `tmp_path` how the phases ended.
+    # Before pytest 7.3 nothing is kept for `tmp_path` about how the phases ended.
     tmppath_result_key = None  # type: ignore[assignment]
 
 _LEFT_OUT = (
@@ -47,39 +47,39 @@ _SAYS_MORE = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 
 
 def _fakes_files() -> bool:
-    # Reports are written to true files, and no test has any while others are faked.
+    # Reports are written to real files, and tests have none while they are faked.
     faking = sys.modules.get("pyfakefs.fake_filesystem_unittest")
     return faking is not None and getattr(faking.Patcher, "PATCHER", None) is not None
 
 
 def _has_hypothesis() -> bool:
-    # It looks at every test for its own decorators, once it is there.
+    # Once loaded, it looks at every test for its own decorators.
     return "hypothesis" in sys.modules
 
 
 _MINDS: Dict[str, Callable[[], bool]] = {
-    # First part of the plugin's module: whether it minds, just now.
+    # The first part of the plugin's module, and whether it would be affected now.
     "pyfakefs": _fakes_files,
     "_hypothesis_pytestplugin": _has_hypothesis,
 }
 
 
 def is_possible(config: Any) -> bool:
-    """Whether nobody would notice of whom it is not known."""
+    """Whether no unknown plugin would notice."""
     if config.getoption("setuponly", False) or config.getoption("setupshow", False):
         return False
     return all(name in ("_pytest", _OURS, *_MINDS) for name in _concerned(config))
 
 
 def _concerned(config: Any) -> List[str]:
-    """Who stands around a phase or looks at reports: the first parts of the plugins' modules."""
+    """Plugins that wrap a phase or look at reports: the first parts of their modules."""
     left_out = [impl for name in _LEFT_OUT for impl in _impls(config, name)]
     around = [impl for impl in _impls(config, "pytest_runtest_setup") if _is_wrapper(impl)]
     return sorted({_top(impl.plugin) for impl in left_out + around})
 
 
 class Quick:
-    """A plugin, to be registered after all others: what it does in the set-up hook comes last."""
+    """A plugin, registered after all others so that its part of the set-up hook comes last."""
 
     def __init__(self, config: Any, reports: List[Any]) -> None:
         self.is_brief = False
@@ -139,11 +139,11 @@ class Quick:
             raise
         if not inside:
             return [whole, last]
-        # Somebody who stands around has complained: in a plain run, around the test.
+        # A wrapper has complained: in a plain run, it would have done so around the test.
         whole.when = "call"
         if last.excinfo is not None:
-            # And does not recover: a test has closed descriptors. If pytest's own are among them,
-            # it breaks down when it shows what happened.
+            # This may not be recoverable: a test has closed descriptors. If they include pytest's
+            # own, it fails when it shows what happened.
             for phase in (_passed("setup"), whole, last):
                 report = hooks.pytest_runtest_makereport(item=item, call=phase)
                 hooks.pytest_runtest_logreport(report=report)
@@ -151,8 +151,8 @@ class Quick:
         return [inside[0], whole, inside[2]]
 
     def _forget_records(self, item: Any) -> None:
-        """As whoever catches log records does around the teardown. Things that hang on them may be
-        waited for: a connection to a database closes when nobody knows it any more."""
+        """As the plugin that captures log records does around the teardown. Objects that they refer
+        to may be waited for: a connection to a database closes when nothing refers to it."""
         for key in (caplog_handler_key, caplog_records_key):
             if key in item._store:
                 del item._store[key]
@@ -165,7 +165,7 @@ class Quick:
             self._reports.append(_brief(phases[1].excinfo))
             return
         if item._store.get(xfailed_key, None) is None:
-            # The test may have marked itself.
+            # The test may have added marks to itself.
             item._store[xfailed_key] = evaluate_xfail_marks(item)
         judge = item.ihook.pytest_runtest_makereport
         judged = [phase if phase.excinfo else _passed(phase.when) for phase in phases]
@@ -177,7 +177,7 @@ def _is_simple(item: Any) -> bool:
 
 
 def _is_plain(phases: List[Any]) -> bool:
-    """Whether the test has failed, and nothing else is to be said."""
+    """Whether the test has failed, and there is nothing else to report."""
     if [phase.when for phase in phases if phase.excinfo] != ["call"] or len(phases) != 3:
         return False
     error = phases[1].excinfo.value
@@ -185,8 +185,8 @@ def _is_plain(phases: List[Any]) -> bool:
 
 
 def _brief(excinfo: Any) -> Any:
-    """What there is to say about a failure that was shown before. A report would have pytest look
-    for its place in the sources, which takes as long as five quick tests."""
+    """What to say about a failure that was shown before. For a report, pytest would look up its
+    place in the sources, which takes as long as five quick tests."""
     message = excinfo.exconly(tryshort=True)
     crash = SimpleNamespace(reprcrash=SimpleNamespace(message=message))
     said = {"longrepr": crash, "longreprtext": message, "capstdout": "", "capstderr": ""}
@@ -207,7 +207,7 @@ def _top(plugin: Any) -> str:
 
 
 def _work(impls: List[Any]) -> List[Any]:
-    """What is done inside of all wrappers, in the order in which it is."""
+    """What is done inside of all wrappers, in order."""
     return [(i.function, i.argnames) for i in reversed(impls) if not _is_wrapper(i)]
 
 
@@ -217,7 +217,7 @@ def _do(work: List[Any], **known: Any) -> None:
 
 
 def _phase(when: Any, function: Callable[[], Any]) -> Any:
-    """As ``CallInfo.from_call``, which reads clocks that nobody looks at here."""
+    """Like ``CallInfo.from_call``, without reading clocks that nobody looks at here."""
     try:
         function()
     except _STOPS:

@@ -1,14 +1,14 @@
-"""How does the process that runs tests speak, when a message must cost next to nothing?
+"""How does the process that runs tests send messages at next to no cost?
 
-It puts frames into memory it shares with its guard, who stands outside the reach of the tests and
+It puts frames into memory that it shares with its guard, which is out of reach of the tests and
 passes them on to the engine, every few milliseconds and once more when the process is gone. A test
 can close every descriptor and kill itself; what was said before is in the memory. And there is no
-system call and no switch of context between two tests: of a suite of a thousand quick tests, these
+system call and no context switch between two tests: in a suite of a thousand quick tests, these
 were a third of the time.
 
-One writes, one reads. The reader sees a frame when the writer has moved the end behind it. It is
-woken only when the writer leaves: the end of a process can be seen a millisecond later only, when
-the kernel has cleared its memory away.
+There is one writer and one reader. The reader sees a frame when the writer has moved the end mark
+behind it. It is woken only when the writer leaves, because the end of a process can only be seen a
+millisecond later, when the kernel has released its memory.
 """
 
 import mmap
@@ -34,7 +34,7 @@ class Ring:
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _DATA + _SIZE)
-        # An item of such a view is written and read at once. `struct` is no good here: it writes
+        # An item of such a view is written and read atomically. `struct` will not do: it writes
         # zeroes first, which the other process may see.
         self._marks = memoryview(self._memory)[:_DATA].cast("Q")
         self._owner = -1
@@ -42,7 +42,7 @@ class Ring:
         self._bell = -1
 
     def listen(self) -> int:
-        """A descriptor for ``left``; to be called before those who speak are forked."""
+        """A descriptor for ``left``; call this before the writing processes are forked."""
         heard, self._bell = (high(fd) for fd in pipe())
         return heard
 
@@ -52,19 +52,19 @@ class Ring:
         self._marks[_END] = 0
 
     def adopt(self) -> None:
-        """This process is the one that speaks from now on."""
+        """Makes this process the writer from now on."""
         self._owner = getpid()
 
     def is_ours(self) -> bool:
-        """Whether this process is the one."""
+        """Whether this process is the writer."""
         return self._owner == getpid()
 
     def send(self, name: str, **body: Any) -> None:
-        """Says one message."""
+        """Sends one message."""
         self.forward(frame(name, body))
 
     def forward(self, data: bytes) -> None:
-        """Passes frames on as they are; a process that a test forked and let run on ends here."""
+        """Passes frames on as they are; a process that a test forked and let continue ends here."""
         if not self.is_ours():
             _exit(STRAY)
         n_put = self._put(data)
@@ -72,41 +72,41 @@ class Ring:
             n_put += self._put(data[n_put:])
 
     def _put(self, data: bytes) -> int:
-        """Writes what there is room for; how much that was."""
+        """Writes as much as there is room for; returns how much that was."""
         begin, end = self._marks[_BEGIN], self._marks[_END]
         place = end % _SIZE
         n = min(len(data), _SIZE - (end - begin), _SIZE - place)
         if n == 0:
-            # The guard ends this process if it is gone itself.
+            # The guard ends this process when it ends itself.
             sleep(_NAP)
             return 0
         self._memory[_DATA + place : _DATA + place + n] = data[:n]
         with self._fence:
-            # Not to keep others out: other processors must see the data before the mark.
+            # Not for mutual exclusion: other processors must see the data before the mark.
             pass
         self._marks[_END] = end + n
         return n
 
     def leave(self) -> None:
-        """This process has said all, and does nothing any more."""
+        """This process has sent everything, and does nothing any more."""
         if self._bell < 0:
             return
         try:
-            # What others would run into, ports and locks, is free before they begin.
+            # Ports and locks that others need are released before they begin.
             close_all_but(self._bell)
             write(self._bell, getpid().to_bytes(_PID, "little"))
         except OSError:
-            # A test has closed it; that the process ends will be seen.
+            # A test has closed it; the end of the process will be noticed anyway.
             pass
 
     @staticmethod
     def left(heard: int) -> List[int]:
-        """Who has left."""
+        """The processes that have left."""
         pids = read(heard, 1 << 12)
         return [int.from_bytes(pids[at : at + _PID], "little") for at in range(0, len(pids), _PID)]
 
     def take(self) -> bytes:
-        """All that was said since the last time."""
+        """Everything that was sent since the last call."""
         begin, end = self._marks[_BEGIN], self._marks[_END]
         taken = bytearray()
         while begin < end:

@@ -6,11 +6,11 @@ Copy-on-write separates memory, and nothing else. Two children forked from one s
   fresh one each, children that run side by side would read each other's output, and a log file
   opened at import would be written in the real tree, overlay or not;
 * **the folder for temporary files**;
-* **what they draw from** ``random``. Python reseeds that generator in every forked child, which is
-  right for a suite that did not seed it (each run is a new draw, as each plain run is) and wrong
-  for one that did (plain runs all draw the same). numpy's is never reseeded: the other way round.
+* **the state of** ``random``. Python reseeds that generator in every forked child, which is right
+for a suite that did not seed it (each run draws anew, as plain runs do) and wrong for one that did
+(plain runs all draw the same). numpy's is never reseeded, so it is the other way round.
 
-So the server takes a survey once, after collection, and each child acts upon it.
+So the server takes a survey once, after collection, and each child acts on it.
 """
 
 import os
@@ -32,7 +32,7 @@ _WORDS = 624
 
 
 class OpenFile(NamedTuple):
-    """A regular file the server had open when collection ended."""
+    """A regular file that the server had open when collection ended."""
 
     fd: int
     flags: int
@@ -41,7 +41,7 @@ class OpenFile(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What a child has to make its own."""
+    """What a child must replace with its own."""
 
     files: List[OpenFile]
     errors: List[int]
@@ -52,7 +52,7 @@ class Survey(NamedTuple):
 
 
 def survey(ours: Sequence[int], initial: Any) -> Survey:
-    """Looks around once, in the server. ``initial`` is the state of ``random`` at start."""
+    """Takes the survey, in the server. ``initial`` is the state of ``random`` at start."""
     now = random.getstate()
     return Survey(
         files=[f for f in map(_regular, _descriptors()) if f and f.fd not in ours],
@@ -94,7 +94,7 @@ def _same_as(fd: int) -> List[int]:
 
 
 def _only_drawn(initial: Any, now: Any) -> bool:
-    """Whether the generator came from one state to the other by being drawn from."""
+    """Whether drawing alone led the generator from one state to the other."""
     follower = random.Random()
     follower.setstate(initial)
     for _ in range(_TWISTS):
@@ -110,14 +110,15 @@ def _is_numpy_unseeded() -> bool:
     module = sys.modules.get("numpy.random")
     try:
         kind, key, position = module.get_state()[:3]  # type: ignore[union-attr]
-        # Entropy and arrays as seeds fix the first word, an integer as seed puts itself there.
+        # With entropy or an array as seed the first word is fixed; an integer seed is the first
+        # word.
         return bool(kind == "MT19937" and int(key[0]) == 0x80000000 and position >= _WORDS - 1)
     except Exception:
         return False
 
 
 def own_temporary_folder(scratch: str) -> None:
-    """Every run has its own ``TMPDIR``."""
+    """Gives every run its own ``TMPDIR``."""
     folder = os.path.join(scratch, "tmp")
     try:
         os.mkdir(folder, 0o700)
@@ -129,13 +130,13 @@ def own_temporary_folder(scratch: str) -> None:
 
 
 def own_nameless_files(found: Survey) -> None:
-    """Opens the server's files anew under the same numbers, where they stand: first those that
+    """Reopens the server's files under the same numbers, at the same positions: first those that
     nobody else can change."""
     _own(found, [file for file in found.files if file.path is None])
 
 
 def own_named_files(found: Survey) -> None:
-    """The same with the others, as they are now."""
+    """The same for the others, as they are now."""
     _own(found, [file for file in found.files if file.path is not None])
 
 
@@ -174,14 +175,14 @@ def _nameless(fd: int) -> int:
 
 
 def own_errors(found: Survey, fresh: int) -> None:
-    """What is written past pytest's capture (a segfault's stack) goes to a file of the run."""
+    """Sends output that bypasses pytest's capture (a segfault's stack) to a file of the run."""
     for fd in found.errors:
         os.dup2(fresh, fd, inheritable=os.get_inheritable(fd))
     os.close(fresh)
 
 
 def own_random(found: Survey) -> None:
-    """The draws of a plain run: the same again if the project seeded, new ones if not."""
+    """Draws as a plain run would: the same again if the project seeded, new numbers if not."""
     if found.seeded is not None:
         random.setstate(found.seeded)
     if found.unseeded_numpy:

@@ -1,12 +1,12 @@
-"""Which cells are there, and who has gone?
+"""Which cells exist, and which processes have ended?
 
-One thread, one ``poll``: on the server connection, for wishes of the engine, and on two descriptors
-for each cell, for what its guard says and for its end. No signal handler and no thread, because the
-runs inherit the first and could not be forked safely beside the second.
+One thread, one ``poll``: on the server connection, for requests of the engine, and on two
+descriptors for each cell, for messages of its guard and for its end. There is no signal handler and
+no thread, because runs inherit the former and could not be forked safely with the latter.
 
-A run goes to a cell that is free and was set apart in the same way; else a new cell is made. A cell
-in which a run left something behind is not used again. A run that is asked for ahead waits for the
-end of another one.
+A run goes to a free cell that was set apart in the same way; else a new cell is made. A cell in
+which a run left something behind is not reused. A run that is requested ahead waits for the end of
+another one.
 """
 
 import gc
@@ -54,11 +54,11 @@ class _Cell(Stream):
             wish = frame("run", dict(run._asdict(), **{HAS_ROOM: has_room}))
             send_with(self._channel, wish, [connection.fileno(), errors])
         except OSError:
-            # The guard is gone, which will be seen.
+            # The guard is gone, which will be noticed.
             pass
 
     def said(self) -> Optional[Dict[str, Any]]:
-        """How its run ended, if that is what the guard had to say."""
+        """How its run ended, if the guard has just reported that."""
         for name, body in self.receive():
             if name == "ended":
                 return body
@@ -66,14 +66,15 @@ class _Cell(Stream):
         return None
 
     def is_over(self) -> Optional[Run]:
-        """The run that was under way. What its guard did not live to pass on, we do."""
+        """The run that was under way. Messages that its guard did not live to pass on are passed on
+        here."""
         run, connection = self.run, self._connection
         self.run = self._connection = None
         if connection is not None:
             try:
                 connection.forward(self._ring.take())
             except Gone:
-                # The engine gave the run up.
+                # The engine has given the run up.
                 pass
             connection.close()
         return run
@@ -99,14 +100,14 @@ class _Cell(Stream):
             self._connection.close()
 
     def reap(self) -> int:
-        """Ends it for good; how its leader ended."""
+        """Ends it for good; returns how its leader ended."""
         self.kill()
         self.let_go()
         return os.waitpid(self.pid, 0)[1]
 
 
 class _Prepared(NamedTuple):
-    """A run that can begin."""
+    """A run that is ready to begin."""
 
     run: Run
     connection: Connection
@@ -130,13 +131,13 @@ class Server:
         self._adopts_orphans = False
 
     def serve(self) -> bool:
-        """Returns when no cell is left; whether the engine asked for it."""
+        """Returns when no cell is left; says whether the engine asked for it."""
         if not self._in_place:
-            # Most campaigns come to watch runs. The engine still reads what was collected, and
-            # cells that are made later inherit it.
+            # Most campaigns come to watched runs. The engine is still reading what was collected,
+            # and cells that are made later inherit the module.
             self._setting.bring("watch")
-        # Everything is old from here on: a run's collector then looks at the run's own objects
-        # only, and does not touch (and so copy) every page of the suite.
+        # Everything is old from here on: a run's collector then only looks at the run's own
+        # objects, and does not touch (and so copy) every page of the suite.
         gc.freeze()
         if not self._in_place:
             self._adopt_orphans()
@@ -155,7 +156,7 @@ class Server:
             self._end_orphans()
 
     def _adopt_orphans(self) -> None:
-        """Those of a cell that was ended while a run was under way come to us."""
+        """Processes of a cell that was ended while a run was under way come to us."""
         try:
             if not linux.children():
                 linux.adopt_orphans()
@@ -164,13 +165,13 @@ class Server:
             pass
 
     def _end_orphans_of(self, cell: _Cell) -> None:
-        # With a PID namespace all of it ends.
+        # With a PID namespace, everything in it ends.
         if "pid" not in cell.levels or self._setting.pid_refused() is not None:
             self._end_orphans()
 
     def _end_orphans(self) -> None:
-        # Where the project has started processes of its own, for all tests, they may have left us
-        # theirs. Then whom the tests leave goes on until the engine ends all.
+        # If the project has started its own processes, for all tests, we may have inherited orphans
+        # of theirs. Then processes left by tests continue until the engine ends everything.
         if self._adopts_orphans:
             linux.end_descendants([cell.pid for cell in self._cells])
 
@@ -188,7 +189,7 @@ class Server:
                     if name == "run":
                         self._start(Run.read(body))
         except KeyboardInterrupt:
-            # Ctrl-C reaches the whole terminal; what is to happen now the engine will say.
+            # Ctrl-C reaches the whole terminal; the engine will say what happens next.
             pass
         return True
 
@@ -206,7 +207,7 @@ class Server:
 
     def _start(self, run: Run) -> None:
         if run.perturb is not None:
-            # Once, here: cells inherit it.
+            # Loaded once, here: cells inherit it.
             self._setting.bring("perturb")
         if run.trace:
             self._setting.bring("trace").prepare()
@@ -214,14 +215,14 @@ class Server:
             self._connection.send("forked", run=run.run, pid=os.getpid())
             live_in_place(run, self._setting)
         if run.is_ahead and self._cells and all(cell.run for cell in self._cells):
-            # In which cell it will be is not known yet, and told when it is.
+            # The cell is not known yet, and is reported when it is.
             self._ahead.append(self._prepare(run, 0))
         else:
             cell = self._free_cell(run.isolation)
             self._begin(cell, self._prepare(run, cell.pid))
 
     def _prepare(self, run: Run, pid: int) -> _Prepared:
-        # Opened here and handed over: in a cell, paths may mean something else.
+        # Opened here and passed on: in a cell, paths may have another meaning.
         connection = self._setting.connect({"role": "run", "run": run.run, "pid": pid})
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         errors = linux.high(os.open(os.path.join(run.scratch, ERRORS), flags, 0o600))
@@ -236,7 +237,7 @@ class Server:
     def _begin_next(self) -> None:
         """A cell is free, or gone."""
         if self._ahead:
-            # A new cell, if there must be one, is made while the run is still known to wait.
+            # If a new cell is needed, it is made while the run is still registered as waiting.
             cell = self._free_cell(self._ahead[0].run.isolation)
             self._begin(cell, self._ahead.popleft())
 
@@ -252,7 +253,7 @@ class Server:
 
     def _make(self, levels: List[str]) -> _Cell:
         if "pid" in levels:
-            # Found out once, here: cells inherit the answer.
+            # Determined once, here: cells inherit the answer.
             self._setting.pid_refused()
         self._n_made += 1
         scratch = os.path.join(self._folder, f"cell-{os.getpid()}-{self._n_made}")
@@ -271,7 +272,7 @@ class Server:
         return _Cell(pid, ours, ring, levels)
 
     def _let_go(self) -> None:
-        """In a new process: nothing of the server's stays open."""
+        """In a new process: closes everything of the server's."""
         for cell in self._cells:
             cell.let_go()
         for prepared in self._ahead:
@@ -283,7 +284,7 @@ class Server:
         try:
             ended = cell.said()
         except (Gone, OSError):
-            # It has ended, or is about to; its leader will tell how.
+            # It has ended, or is about to; its leader will report how.
             cell.kill()
             os.waitid(os.P_PID, cell.pid, os.WEXITED | os.WNOWAIT)
             return
@@ -312,7 +313,7 @@ class Server:
 
 
 def _n_processors() -> int:
-    """Those that this process may use."""
+    """The number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
@@ -320,7 +321,7 @@ def _n_processors() -> int:
 
 
 def _how(status: int, scratch: str) -> Dict[str, Any]:
-    """How a child ended, with what it said last if that was not by itself."""
+    """How a child ended, with its last output if it did not end by itself."""
     if os.WIFSIGNALED(status):
         said: Dict[str, Any] = {"signal": os.WTERMSIG(status)}
     else:

@@ -1,17 +1,16 @@
 """How can the project's own runner run without us, and still leave the work tree as it was?
 
 It is started in a mount namespace in which the tree and HOME are overlays, and nothing of ours is
-in its process. Where the system refuses, it runs without, unless it is to be shown changed files: to
-write these into the tree itself is out of the question. We stay as its parent: a test that kills its
-parent would end the engine otherwise.
+in its process. If the system refuses that, it runs without, unless it must see changed files:
+writing these into the tree itself is out of the question. We stay as its parent: otherwise a test
+that kills its parent would end the engine.
 
-To load pytest takes longer than what it does for a few tests. So it can be started ahead, while
-tests are collected and a processor has nothing to do: pytest takes arguments from a file, and if
-the file is a pipe with a name, it waits for them, with all its modules loaded and nothing of the
-project's.
+Loading pytest takes longer than its work for a few tests. So it can be started ahead, while tests
+are collected and a processor is idle: pytest reads arguments from a file, and if the file is a
+named pipe, it waits for them, with all its modules loaded and nothing of the project's.
 
-And when it has told everything and every module's exit functions have run, Python takes its memory
-apart, piece by piece, which is a tenth of the whole time. Nobody waits for that.
+And once it has reported everything and every module's exit functions have run, Python takes its
+memory apart, piece by piece, which is a tenth of the total time. Nobody waits for that.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ _HEAD = 1 << 10
 
 
 def main(ahead: Sequence[str]) -> int:
-    """Waits for the path of a file with words in it, zero bytes between, which say what to run: the
-    root folder, a folder for us, a list of files to be seen otherwise or "-", whether arguments may
-    come from a file ("@" or "-"), the file for pytest's report or "-", the changes to the
-    environment (how many, and for each its name, "=" or nothing, and its value) and a command.
+    """Waits for the path of a file whose words, separated by zero bytes, say what to run: the root
+    folder, a folder for us, a list of files to be seen changed or "-", whether arguments may come
+    from a file ("@" or "-"), the file for pytest's report or "-", the changes to the environment
+    (their number, and for each its name, "=" or nothing, and its value) and a command.
 
-    ``ahead`` is a folder for us, and how a command begins that is started now, if any.
+    ``ahead`` is a folder for us, and the beginning of a command that is started now, if any.
     """
     held = _Held(ahead[0], ahead[1:]) if ahead else None
     path = b"".join(iter(lambda: os.read(0, 4096), b""))
@@ -78,12 +77,12 @@ def main(ahead: Sequence[str]) -> int:
 
 
 class _Held:
-    """A command under way that waits for its arguments."""
+    """A running command that waits for its arguments."""
 
     def __init__(self, scratch: str, start: Sequence[str]) -> None:
         self._start = list(start)
         self._environment = dict(os.environ)
-        # Collection will tell the root folder. It mostly is in the same tree.
+        # Collection will show the root folder. Usually it is in the same tree.
         self._where = isolate.ground(os.getcwd())
         self._arguments = os.path.join(scratch, "arguments")
         os.mkfifo(self._arguments, 0o600)
@@ -91,7 +90,8 @@ class _Held:
         self._pid = _begin(self._where, scratch, _AS_IT_IS, command)
 
     def is_begun(self, where: isolate.Ground, command: Sequence[str]) -> bool:
-        """Whether what is wanted is what was begun, as far as that goes, and goes on."""
+        """Whether the wanted command is the one that was begun, as far as it goes, and that is
+        still running."""
         return (
             (where.cwd, where.tree, where.home)
             == (self._where.cwd, self._where.tree, self._where.home)
@@ -101,13 +101,13 @@ class _Held:
         )
 
     def go_on(self, command: Sequence[str]) -> int:
-        """Gives it the rest of its command; its process. A pipe must have room for that."""
+        """Gives it the rest of its command; returns its process. A pipe must have room for that."""
         words = os.fsencode("\n".join(command[len(self._start) :]))
         with open(self._arguments + "-again", "wb") as file:
             file.write(words)
         # Opened for both, so that it does not matter who comes first. pytest reads the file more
-        # than once, and a pipe has everything once: a true file takes its place, for whoever opens
-        # it from then on.
+        # than once, but a pipe gives everything only once: a regular file replaces it for everyone
+        # who opens it from then on.
         pipe = os.open(self._arguments, os.O_RDWR)
         os.rename(self._arguments + "-again", self._arguments)
         os.write(pipe, words)
@@ -115,19 +115,19 @@ class _Held:
         return self._pid
 
     def give_up(self) -> None:
-        """Ends it."""
+        """Ends the command."""
         os.kill(self._pid, SIGKILL)
         os.waitpid(self._pid, 0)
 
 
 def _begin(where: isolate.Ground, scratch: str, changed: str, command: Sequence[str]) -> int:
-    """Starts a command in its own view of the tree; its process."""
+    """Starts a command in its own view of the tree; returns its process."""
     parent, pid = os.getpid(), os.fork()
     if pid == 0:
         try:
             _prepare(where, scratch, changed)
             _die_with_parent()
-            # It may have ended before that.
+            # The parent may have ended before that.
             if os.getppid() == parent:
                 os.execvp(command[0], command)
         except BaseException as error:
@@ -138,12 +138,12 @@ def _begin(where: isolate.Ground, scratch: str, changed: str, command: Sequence[
 
 
 def _prepare(where: isolate.Ground, scratch: str, changed: str) -> None:
-    """Makes this process one that sees its own view of the tree."""
-    # What to run is told to our parent alone.
+    """Gives this process its own view of the tree."""
+    # Only our parent is told what to run.
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    # The report of the runner lies beside the scratch folder, and must be seen from outside.
+    # The runner's report is next to the scratch folder, and must be visible from outside.
     results = os.path.dirname(os.path.realpath(scratch))
     levels = [
         level
@@ -160,7 +160,7 @@ def _prepare(where: isolate.Ground, scratch: str, changed: str) -> None:
 
 
 def _end_like(pid: int, report: str) -> int:
-    """Waits for a process, and ends as it ends."""
+    """Waits for a process, and ends as it ended."""
     _die_with_parent()
     _adopt_orphans()
     is_leaving = report != _NOWHERE and _is_leaving(pid, report)
@@ -176,8 +176,8 @@ def _end_like(pid: int, report: str) -> int:
 
 
 def _is_leaving(pid: int, report: str) -> bool:
-    """Waits until a process has ended, or has nothing left to do but to clear its memory away;
-    whether it is the latter. Python ceases to hear interrupts between its exit functions and that.
+    """Waits until a process has ended, or only has to release its memory; returns whether it is the
+    latter. Python stops handling interrupts between its exit functions and that.
     """
     try:
         end = linux.pidfd_open(pid)
@@ -188,7 +188,7 @@ def _is_leaving(pid: int, report: str) -> bool:
     while not waiting.poll(_LONG_NAP_MS):
         head = _head(report)
         if head:
-            # Without a test that ran, the status may have more to say than the report.
+            # If no test ran, the status may say more than the report.
             is_whole = b' errors="0"' in head and b' tests="0"' not in head
             return is_whole and _hears_interrupts(pid) and _ceases_to_hear(pid, waiting)
     return False
@@ -234,7 +234,7 @@ def _die_with_parent() -> None:
 
 
 def _adopt_orphans() -> None:
-    # Whom a test leaves, in a session of its own or not, is ours to end.
+    # It is up to us to end processes that tests leave, in their own session or not.
     try:
         linux.adopt_orphans()
     except OSError:

@@ -1,9 +1,9 @@
-"""Which runner, and what if it cannot even collect?
+"""Which runner is used, and what if it cannot even collect?
 
-Makes the process look as if the runner had been started plainly (``sys.argv``, the module
-``__main__``, which ``multiprocessing`` looks at), connects, lets the runner collect, and tells what
-it found. Nothing a runner does ends in silence: a usage error, a broken conftest, a missing runner
-are all told as ``failed``.
+Makes the process look as if the runner had been started plainly (``sys.argv``, and the module
+``__main__``, which ``multiprocessing`` looks at), connects, lets the runner collect, and reports
+what it found. Nothing a runner does ends in silence: a usage error, a broken conftest, a missing
+runner are all reported as ``failed``.
 """
 
 import gc
@@ -33,7 +33,7 @@ _RARELY = 1_000_000
 
 
 def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
-    """Collects, serves, leaves; returns only what Python is to exit with."""
+    """Collects, serves, exits; only returns the status with which Python should exit."""
     socket, token, wanted = call
     parent = os.getppid()
     try:
@@ -51,7 +51,7 @@ def main(call: Sequence[str], arguments: List[str], bring: Bring) -> int:
         return NO_ENGINE
     _quiet()
     agent = _Agent(connection, connect, os.path.dirname(socket), bring)
-    # Beside the socket, where the engine clears away, and not in the project.
+    # Next to the socket, where the engine cleans up, and not in the project.
     cache = os.path.join(os.path.dirname(socket), f"pytest-cache-{os.getpid()}")
 
     def collect() -> None:
@@ -93,14 +93,14 @@ def look_plain(runner: str, arguments: Sequence[str]) -> None:
 
 
 def _quiet() -> None:
-    """The runner's own words on standard output are for nobody: we have the reports."""
+    """Drops the runner's standard output, because we have the reports."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)
 
 
 class _Agent:
-    """From the first word to the last."""
+    """The agent, from its first message to its last."""
 
     def __init__(self, connection: Connection, connect: Connect, folder: str, bring: Bring) -> None:
         self._connection = connection
@@ -108,18 +108,18 @@ class _Agent:
         self._folder = folder
         self._bring = bring
         self._random = random.getstate()
-        # Collection happens in the real tree, which must stay as it is. This is no option of the
-        # interpreter and no variable of the environment, so programs the tests start do not
-        # inherit it; runs whose tree is an overlay get the user's setting back.
+        # Collection happens in the real tree, which must stay as it is. We use neither an option of
+        # the interpreter nor an environment variable, so programs started by tests do not inherit
+        # this; runs whose tree is an overlay get the user's setting back.
         self._writes_bytecode = not sys.dont_write_bytecode
         sys.dont_write_bytecode = True
 
-        # Modules and tests are made, none of them is rubbish.
+        # Modules and tests are being made, and none of them is garbage.
         self._thresholds = gc.get_threshold()
         gc.set_threshold(_RARELY, *self._thresholds[1:])
 
     def work(self, collect: Callable[[], None]) -> None:
-        """Collects and serves; tells what went wrong if it does not come that far."""
+        """Collects and serves; reports what went wrong if it does not get that far."""
         try:
             collect()
         except Gone:
@@ -129,25 +129,25 @@ class _Agent:
             self._connection.send("failed", what=text(what), text=text(shown))
 
     def serve_unless_empty(self, suite: child.Suite) -> None:
-        """Where pytest is missing, and unittest finds no tests: they may well be pytest's."""
+        """Without pytest, and if unittest finds no tests, they may well be pytest's."""
         if not suite.tests:
             raise PytestMissing(suite)
         self.serve(suite)
 
     def serve(self, suite: child.Suite) -> NoReturn:
-        """After collection: tells the tests, then serves until the end of this process."""
+        """After collection: reports the tests, then serves until the end of this process."""
         try:
             self._serve(suite)
         except Gone:
             pass
         except BaseException:
-            # Out of here the host's runner would go on and run the tests itself.
+            # If we returned, the host's runner would go on and run the tests itself.
             os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
             os._exit(child.BROKEN)
         os._exit(0)
 
     def _serve(self, suite: child.Suite) -> None:
-        # Else the next thing to happen is that all of it is looked through for rubbish.
+        # Otherwise the next thing to happen is a search through all of it for garbage.
         gc.freeze()
         if gc.get_threshold()[0] == _RARELY:
             gc.set_threshold(*self._thresholds)
@@ -176,7 +176,7 @@ class _Agent:
 
 
 class PytestMissing(Exception):
-    """There is no pytest, and without it no test."""
+    """pytest is missing, and without it there are no tests."""
 
 
 def _once(question: Callable[[], Optional[str]]) -> Callable[[], Optional[str]]:

@@ -1,14 +1,14 @@
 """How is a message written and read?
 
 A frame is four bytes of length, big endian, then one JSON object with one key, the message's name.
-The reader on the other side is strict UTF-8, while what tests print and raise is anything at all:
+The reader on the other side accepts strict UTF-8 only, while tests print and raise anything at all:
 ``text`` is the one gate through which foreign text passes.
 
-A connection may live in a process that tests do what they like with (where forking is unsafe).
-Before each write two things are checked that a test may have changed: that this is still the
-process the connection belongs to (a test that forks and lets the child run on would otherwise speak
-twice), and that the descriptor still is our socket (a test that closed it may have opened its own
-file under the same number).
+A connection may be in a process that tests do what they like with (where forking is unsafe). Before
+each write two things are checked that a test may have changed: that this is still the process the
+connection belongs to (otherwise a test that forks and lets the child run on would speak twice), and
+that the descriptor is still our socket (a test that closed it may have opened its own file under
+the same number).
 """
 
 import json
@@ -43,7 +43,7 @@ class Gone(Exception):
 
 
 def text(value: Any, limit: int = TEXT_LIMIT) -> str:
-    """Foreign text as valid, bounded UTF-8: escapes for what is not, the middle cut out."""
+    """Foreign text as valid, bounded UTF-8: escapes for what is invalid, the middle cut out."""
     if type(value) is str and len(value) <= limit and value.isascii():
         return value
     if isinstance(value, bytes):
@@ -67,36 +67,36 @@ def frame(name: str, body: Dict[str, Any]) -> bytes:
 
 
 def framed(data: bytes) -> bytes:
-    """The same of a message that is written already."""
+    """A message that is already written, as bytes."""
     return _length.pack(len(data)) + data
 
 
 def content(whole: bytes) -> Dict[str, Any]:
-    """What is in a frame: the message's name, and its body."""
+    """The contents of a frame: the message's name, and its body."""
     message: Dict[str, Any] = _decode(whole[_length.size :].decode("utf-8"))
     return message
 
 
 def started(position: int, attempt: int) -> bytes:
-    """``frame`` for what is said before each test; by hand, in a fifth of the time."""
+    """``frame`` for the message before each test; built by hand, in a fifth of the time."""
     return framed(b'{"start":{"position":%d,"attempt":%d}}' % (position, attempt))
 
 
 def passed(position: int, attempt: int, seconds: float) -> bytes:
-    """The same for what is said after most of them."""
+    """The same for the message after most of them."""
     words = b'{"end":{"position":%d,"attempt":%d,"outcome":"passed","phase":"call","seconds":%r}}'
     return framed(words % (position, attempt, seconds))
 
 
 def over(status: int, is_clean: bool) -> bytes:
-    """The same for what a guard says after each run. Whatever it does between two forks has the
-    kernel copy pages for it."""
+    """The same for a guard's message after each run. Whatever a guard does between two forks makes
+    the kernel copy pages for it."""
     words = b'{"ended":{"status":%d,"clean":%s}}'
     return framed(words % (status, b"true" if is_clean else b"false"))
 
 
 class Stream:
-    """Frames over a descriptor that nobody else touches."""
+    """Frames over a descriptor that nobody else uses."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -112,7 +112,7 @@ class Stream:
         self._fd = -1
 
     def send(self, name: str, **body: Any) -> None:
-        """Says one message."""
+        """Sends one message."""
         self.forward(frame(name, body))
 
     def forward(self, data: bytes) -> None:
@@ -128,7 +128,7 @@ class Stream:
             view = view[write(self._fd, view) :]
 
     def receive(self) -> Iterator[Message]:
-        """Reads once, and gives the messages that are complete; ``Gone`` at the end of file."""
+        """Reads once, and yields the messages that are complete; ``Gone`` at the end of file."""
         return self._take(read(self._fd, 1 << 16))
 
     def _take(self, data: bytes) -> Iterator[Message]:
@@ -136,7 +136,7 @@ class Stream:
             yield from content(whole).items()
 
     def _frames(self, data: bytes) -> Iterator[bytes]:
-        """The frames that are complete with what was read, as they are."""
+        """The frames that this reading completes, as they are."""
         if not data:
             raise Gone("end of file")
         self._buffer += data
@@ -153,7 +153,7 @@ class Stream:
 
 
 class Connection(Stream):
-    """One connection to the engine, which comes back if a test closes it."""
+    """One connection to the engine, which is restored if a test closes it."""
 
     def __init__(self, path: str, hello: Dict[str, Any]) -> None:
         super().__init__(-1)
@@ -194,7 +194,7 @@ class Connection(Stream):
                 return
         except OSError:
             pass
-        # A frame that was cut off by a hang-up is lost with its connection: say it again.
+        # A frame that was cut off by a hang-up is lost with its connection: send it again.
         try:
             self._connect()
             self._write(data)
@@ -207,7 +207,7 @@ Connect = Callable[[Dict[str, Any]], Connection]
 
 
 def connector(path: str, token: str) -> Connect:
-    """Knows where the engine listens and what it wants to hear first."""
+    """Knows where the engine listens and which message it expects first."""
 
     def connect(keys: Dict[str, Any]) -> Connection:
         return Connection(path, dict({"version": VERSION, "token": token}, **keys))

@@ -1,16 +1,16 @@
 """What are pytest's tests, and how is one of them run?
 
 One plugin object, given to pytest when it starts. pytest reads its configuration, loads conftests
-and plugins and collects, all by itself; then, in place of its loop over the tests, comes ours:
-``pytest_runtestloop`` is told the tests, serves, and does not come back. Each child runs a test
+and plugins and collects, all by itself; then our loop takes the place of its loop over the tests:
+``pytest_runtestloop`` reports the tests, serves, and does not return. Each child runs a test
 through pytest's own ``pytest_runtest_protocol``, with the true next item, so every hook, fixture
-and plugin does what it does in a plain run; reports are picked up from the hook that gives them to
-the terminal.
+and plugin does what it does in a plain run; reports are taken from the hook that passes them to the
+terminal.
 
-What a child does not do is ``pytest_sessionfinish``: no test's outcome depends on it, and those who
-listen to it write reports (JUnit, coverage, caches) into the tree or talk to servers, once for each
-of thousands of runs. Fixtures of the session are torn down all the same: that is the work of the
-last test's teardown, or of ``finish`` when a test stopped the session.
+What a child does not run is ``pytest_sessionfinish``: no test's outcome depends on it, and its
+implementations write reports (JUnit, coverage, caches) into the tree or talk to servers, once for
+each of thousands of runs. Fixtures of the session are torn down all the same: by the teardown of
+the last test, or by ``finish`` if a test stopped the session.
 """
 
 import copy
@@ -35,14 +35,14 @@ from .wire import text
 try:
     from . import quick
 except ImportError:
-    # A pytest that has moved what the quick way needs: there is the long one.
+    # This pytest has moved what the quick way needs, so only the long one is left.
     quick = None  # type: ignore[assignment]
 
 _MESSAGE_LIMIT = 2000
 
 
 class PytestSuite(Suite):
-    """pytest's tests; also the plugin that pytest knows."""
+    """pytest's tests; also the plugin that pytest calls."""
 
     def __init__(self, serve: Callable[["PytestSuite"], None]) -> None:
         self.tests = []
@@ -61,7 +61,7 @@ class PytestSuite(Suite):
         self._names: Dict[int, Dict[str, Any]] = {}
         """What the examples of doctests saw the first time, by item."""
 
-    # What pytest calls.
+    # Called by pytest.
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_load_initial_conftests(self, early_config: Any) -> Iterator[None]:
@@ -81,7 +81,7 @@ class PytestSuite(Suite):
     def pytest_runtestloop(self, session: Any) -> bool:
         self._session = session
         self._items = list(session.items)
-        # Not to be freed in a run: that would count down, and so copy, every one of them.
+        # Kept so that a run does not free them: that would count down, and so copy, every one.
         self._collected = session.items
         self.tests = [_describe(item) for item in self._items]
         self.rootdir = str(session.config.rootdir)
@@ -102,7 +102,7 @@ class PytestSuite(Suite):
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.append(report)
 
-    # What the child calls.
+    # Called by the child.
 
     def begin(self, order: Sequence[int], brief: Sequence[int], scratch: str) -> None:
         self._session.items = [self._items[test] for test in order]
@@ -119,7 +119,7 @@ class PytestSuite(Suite):
         impls = self._session.config.hook.pytest_pyfunc_call.get_hookimpls()
         is_quick = len(impls) == 1 and trace.ends_by_itself
         if is_quick and trace.announce and type(impls[0].function) is FunctionType:
-            # To stand in the hook costs each test as much as all else that is done before it.
+            # Being in the hook costs each test as much as everything else that is done before it.
             otherwise = _Calls(trace).pytest_pyfunc_call
             trace.announce(impls[0].function, pytest.Function, "_obj", otherwise)
         else:
@@ -134,14 +134,14 @@ class PytestSuite(Suite):
         if following is None:
             nextitem = None
         elif following == test:
-            # Another item of another file: what was set up for the class and the module is set up
-            # again. What they leave in fixtures of these is no fault of tests that run once.
+            # An item of another file: what was set up for the class and the module is set up again.
+            # What tests leave in their fixtures does not matter to tests that run once.
             nextitem = _elsewhere(item)
         else:
             nextitem = self._items[following]
         del self._reports[:]
         _make_anew(item, self._names)
-        # To show a failure takes pytest longer than most tests; once is enough.
+        # Showing a failure takes pytest longer than most tests; once is enough.
         is_brief = test in self._shown
         item.config.option.tbstyle = "line" if is_brief else self._style
         if self._quick is not None:
@@ -151,7 +151,7 @@ class PytestSuite(Suite):
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
             return _interrupted(self._reports, error, "the test stopped the session")
         except Exception as error:
-            # Plain pytest would now show an internal error and leave.
+            # Plain pytest would now show an internal error and exit.
             return _interrupted(self._reports, error, "pytest broke down under the test")
         session = self._session
         ended = _aggregate(self._reports, bool(session.shouldstop or session.shouldfail))
@@ -170,7 +170,8 @@ class PytestSuite(Suite):
             else:
                 state.teardown_exact(None)
         except BaseException:
-            # The session was stopped; pytest itself would now report an error of nobody's.
+            # The session was stopped; pytest itself would now report an error that belongs to no
+            # test.
             pass
 
     def leave(self) -> None:
@@ -178,7 +179,7 @@ class PytestSuite(Suite):
 
 
 class _Fixtures:
-    """Another plugin, for runs that ask who changed what."""
+    """Another plugin, for runs that report fixtures with changes."""
 
     def __init__(self, note: Callable[[Optional[str]], None]) -> None:
         self._note = note
@@ -195,9 +196,9 @@ class _Fixtures:
 
 
 class _Calls:
-    """Another plugin, for runs that ask which functions are called, before pytest calls a test.
+    """Another plugin, for runs that report calls, just before pytest calls a test.
 
-    That the test is over is told by its return; if that cannot be told, before any teardown.
+    The end of the test is detected by its return; if that fails, before any teardown.
     """
 
     def __init__(self, trace: Any) -> None:
@@ -210,7 +211,7 @@ class _Calls:
 
 
 class _Draws:
-    """Another one, around all of these, where numbers may be drawn that nobody is told of."""
+    """Another plugin, around all of these, for numbers that may be drawn without an event."""
 
     def __init__(self, trace: Any) -> None:
         self._trace = trace
@@ -232,10 +233,10 @@ class _Draws:
 
 
 class _CallsInside:
-    """The same where others call tests, too.
+    """The same if other plugins call tests, too.
 
-    It stands as close to the test function as a hook can, inside of plugins that replace it: a
-    coroutine has become a plain function by then.
+    It is as close to the test function as a hook can be, inside of plugins that replace it: there,
+    a coroutine has become a plain function.
     """
 
     def __init__(self, trace: Any) -> None:
@@ -249,7 +250,7 @@ class _CallsInside:
 
 
 class _OtherCalls:
-    """The same for tests that are not called by that hook. To stand in one more costs all tests."""
+    """The same for tests that this hook does not call. Being in another hook costs all tests."""
 
     def __init__(self, trace: Any) -> None:
         self._trace = trace
@@ -269,12 +270,12 @@ class _OtherCalls:
 
 
 def _is_called_otherwise(item: Any) -> bool:
-    """Whether it is no function, or the method of a ``unittest.TestCase``."""
+    """Whether it is not a function, or is the method of a ``unittest.TestCase``."""
     return not isinstance(item, pytest.Function) or hasattr(type(item), "_testcase")
 
 
 def _fixture_name(name: str) -> str:
-    """Of those that pytest makes up for methods like ``setup_module``, that of the method."""
+    """For fixtures that pytest makes up for methods like ``setup_module``, the method's name."""
     if not name.lstrip("_").startswith(("xunit_setup_", "unittest_setUp")):
         return name
     methods = ("setup_module", "setup_class", "setUpModule")
@@ -290,13 +291,13 @@ def _describe(item: Any) -> Dict[str, Any]:
 
 
 def _can_repeat(item: Any) -> bool:
-    """Functions are called again, and of doctests it is known what they use up. What an item of a
-    plugin keeps for itself, nobody knows."""
+    """Functions are called again, and what doctests use up is known. What an item of a plugin keeps
+    for itself is unknown."""
     return isinstance(item, pytest.Function) or _names(item) is not None
 
 
 def _names(item: Any) -> Optional[Dict[str, Any]]:
-    """The names that the examples of a doctest see, and that are gone when it has run."""
+    """The names that the examples of a doctest see, and that are gone after it has run."""
     doctest = getattr(item, "dtest", None) if isinstance(item, DoctestItem) else None
     names = getattr(doctest, "globs", None)
     return names if isinstance(names, dict) else None
@@ -313,7 +314,7 @@ def _elsewhere(node: Any) -> Any:
 
 
 def _own_folders(config: Any, scratch: Path) -> None:
-    """The run's own cache and temporary folders, where pytest keeps what it made for the server."""
+    """The run's own cache and temporary folders, where pytest has those of the server."""
     cache = getattr(config, "cache", None)
     if cache is not None:
         cache._cachedir = scratch / "pytest-cache"
@@ -325,8 +326,8 @@ def _own_folders(config: Any, scratch: Path) -> None:
 
 
 def _look_before_reading(config: Any) -> None:
-    """pytest reads and empties the files of captured output in all three phases of a test, which is
-    a third of its time. Mostly nothing was written, and that can be seen at a glance."""
+    """pytest reads and empties the files of captured output in all three phases of a test, which
+    takes a third of its time. Usually nothing was written, and that can be seen at a glance."""
     manager = config.pluginmanager.getplugin("capturemanager")
     capturing = getattr(manager, "_global_capturing", None)
     for stream in (getattr(capturing, "out", None), getattr(capturing, "err", None)):
@@ -339,7 +340,7 @@ def _snap_if_any(stream: Any) -> Callable[[], Any]:
 
     def snap_if_any() -> Any:
         try:
-            # Behind the end stands what comes next; an empty file begins there.
+            # New output is written at the end; in an empty file that is the beginning.
             if lseek(file, 0, SEEK_END) == 0:
                 return empty
         except OSError:
@@ -350,7 +351,7 @@ def _snap_if_any(stream: Any) -> Callable[[], Any]:
 
 
 def _remember_hooks(session: Any) -> None:
-    """Which conftests a file is under is asked four times for each test, and found out anew each
+    """Which conftests apply to a file is asked four times for each test, and determined anew each
     time; with several conftests, that takes longer than a quick test. It changes with the plugins.
     """
     plugins = getattr(session.config.pluginmanager, "_name2plugin", None)
@@ -373,8 +374,8 @@ def _remember_hooks(session: Any) -> None:
 
 
 def _tell_modules(traceback: Any) -> None:
-    """To show its source, ``inspect`` wants to know to which module a file belongs, and looks up
-    the true path of every module there is: twice the time of all the rest of the report."""
+    """To show source, ``inspect`` looks for the module that a file belongs to, and looks up the
+    true path of every module: twice the time of the rest of the report."""
     known = getattr(inspect, "modulesbyfile", None)
     while isinstance(known, dict) and traceback is not None:
         frame = traceback.tb_frame
@@ -385,7 +386,8 @@ def _tell_modules(traceback: Any) -> None:
 
 
 def _make_anew(item: Any, known_names: Dict[int, Dict[str, Any]]) -> None:
-    """A second attempt must not find what the first left on ``self`` or in its output."""
+    """Makes sure a second attempt does not find what the first left on ``self`` or in its
+    output."""
     del item._report_sections[:]
     names = _names(item)
     if names is not None:
@@ -400,7 +402,7 @@ def _make_anew(item: Any, known_names: Dict[int, Dict[str, Any]]) -> None:
         return
     owner = item.getparent(pytest.Class)
     if owner is not None and isinstance(instance, owner.obj):
-        # pytest makes a new instance of the test class when it has none.
+        # pytest makes a new instance of the test class if there is none.
         item._obj = None
         item.__dict__.pop("_instance", None)
 
@@ -461,7 +463,8 @@ def _reason(report: Any) -> Dict[str, str]:
 
 
 def _interrupted(reports: List[Any], error: BaseException, what: str) -> Ended:
-    """pytest stops the session without a report of the test that stopped it; we blame it."""
+    """pytest stops the session without a report for the test that stopped it; we blame that
+    test."""
     if any(r.failed for r in reports):
         return _aggregate(reports, True)
     phases = ["setup", "call", "teardown"]
@@ -473,12 +476,12 @@ def _interrupted(reports: List[Any], error: BaseException, what: str) -> Ended:
 
 
 class CannotCollect(Exception):
-    """pytest could not even come as far as its tests."""
+    """pytest did not even get to its tests."""
 
 
 def run(arguments: Sequence[str], cache: str, serve: Callable[[PytestSuite], None]) -> None:
     """Starts pytest as ``python -m pytest`` would; ``serve`` is called after collection."""
-    # Collected in the real tree: the cache that `addopts` may need must not be written there.
+    # Collection is in the real tree: the cache that `addopts` may need must not be written there.
     args = ["-o", "cache_dir=" + cache, *arguments]
     from _pytest.config import ConftestImportFailure, UsageError, _prepareconfig
 
@@ -503,7 +506,7 @@ def _cause(error: Any) -> str:
         cause = error.excinfo[1]
     path = str(error.path)
     place = cause.__traceback__
-    # How pytest came to import it is not what went wrong.
+    # How pytest came to import it is not the error.
     while place is not None and place.tb_frame.f_code.co_filename != path:
         place = place.tb_next
     shown = traceback.format_exception(type(cause), cause, place)

@@ -6,9 +6,9 @@ ARGUMENTS`` does. They are run as ``unittest.TestSuite`` runs a flat list of tes
 class or a module are set up when the first test of it comes and torn down when a test of another
 follows.
 
-One difference is of our making. ``TestSuite`` tears a class down when the next test begins; an
-attempt, for us, ends with its teardown, so the methods ``TestSuite`` has for this are called before
-we say ``end``. The tests cannot tell.
+One difference is our own. ``TestSuite`` tears a class down when the next test begins; for us an
+attempt ends with its teardown, so we call the methods that ``TestSuite`` has for this before we
+send ``end``. The tests cannot tell.
 """
 
 import os
@@ -25,7 +25,7 @@ _SEVERITY = ["passed", "skipped", "error", "failed"]
 
 
 class _Result(unittest.TestResult):
-    """Keeps the worst of what is said about one attempt."""
+    """Keeps the worst result of one attempt."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class UnittestSuite(Suite):
     def attempt(self, test: int, following: Optional[int]) -> Ended:
         case = self._tests[test]
         result: _Result = self._result
-        # What was set up for the class and the module is set up again before a second attempt.
+        # Before a second attempt, what was set up for the class and the module is set up again.
         is_last = following is None or following == test
         after = None if is_last else self._tests[following]
         result.clear()
@@ -147,7 +147,7 @@ class UnittestSuite(Suite):
         module = case.__class__.__module__
         if after is None or after.__class__ is not case.__class__:
             suite._tearDownPreviousClass(after, result)
-            # The class is done with, its module is not yet.
+            # The class is done, but its module is not.
             result._previousTestClass = type("Done", (), {"__module__": module})
         if after is None or after.__class__.__module__ != module:
             suite._handleModuleTearDown(result)
@@ -176,7 +176,7 @@ def _describe(test: Any, rootdir: str) -> Dict[str, str]:
 
 
 class _Catcher:
-    """Stands where unittest expects a runner, and takes the suite instead of running it."""
+    """Takes the place of a runner, and keeps the suite instead of running it."""
 
     def __init__(self) -> None:
         self.found: List[Any] = []
@@ -201,7 +201,7 @@ class _Catcher:
 
 
 def run(arguments: Sequence[str], serve: Callable[[UnittestSuite], None]) -> None:
-    """Collects as unittest does; ``serve`` is called after that."""
+    """Collects as unittest does; ``serve`` is called afterwards."""
     first = arguments[0] if arguments else "-"
     is_named = not first.startswith("-") and not os.path.isdir(first)
     discovers = [] if is_named else ["discover"]

@@ -1,6 +1,6 @@
 //! What can be done with the tests of a runner, as data.
 //!
-//! Analyses and messages read it instead of asking which runner it is.
+//! Analyses and messages read this instead of asking which runner it is.
 
 use unflake_engine::Level;
 use unflake_model::{Calls, Control, Factors, HashSeeds, StateKind};
@@ -18,26 +18,27 @@ pub struct Abilities {
     pub lints: bool,
     /// Whether test files can be changed so that a test no longer depends on others.
     pub mends: bool,
-    /// Whether each run can have a hash seed of its own.
+    /// Whether each run can have its own hash seed.
     pub hash_seeds: HashSeeds,
-    /// The variable of the environment by which the language takes a hash seed.
+    /// The environment variable that sets the hash seed of the language, if there is one.
     pub hash_seed_variable: Option<&'static str>,
     /// Choices that the language leaves open and that can be perturbed in any campaign.
     pub choices: Factors,
-    /// How many runs of all tests are made with those perturbed; as many as orders if not said.
+    /// How many runs of all tests are made with those perturbed; `None` makes as many as orders.
     pub n_choices: Option<u64>,
-    /// Circumstances that take no time to change, tried before a test is called healthy.
+    /// Circumstances that cost no time to perturb, tried before a test is cleared.
     pub circumstances: Factors,
     /// All factors that `shake` can perturb.
     pub factors: Factors,
     /// The levels of isolation that its runs can have.
     pub isolation: &'static [Level],
-    /// The option, as it is typed, that names another program to run the tests with.
+    /// The option, as it is typed, that names another program to run the tests with, if there is
+    /// one.
     pub program_option: Option<&'static str>,
 }
 
 impl Abilities {
-    /// Runs whole orders, each in a fresh process, and nothing else.
+    /// Can only run whole orders, each in a fresh process.
     pub const LEAST: Self = Self {
         control: Control::ORDERS,
         calls: Calls::Unseen,

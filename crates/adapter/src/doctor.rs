@@ -1,7 +1,7 @@
-//! What there is to run the tests of a project with, and what is missing.
+//! What is available to run the tests of a project with, and what is missing.
 //!
-//! Everything a campaign needs is brought up once: runner, collection, a fork, isolation. No test
-//! is run; the run that tries isolation is an empty order.
+//! Everything that a campaign needs is brought up once: runner, collection, a fork, isolation. No
+//! test is run; the run that tries isolation has an empty order.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,19 +12,19 @@ use unflake_model::{Experiment, Order, RunId, TestIndex};
 
 use crate::{Abilities, OpenError};
 
-/// What was looked at, and whether tests can be run.
+/// What was checked, and whether tests can be run.
 #[derive(Clone, Debug, Default)]
 pub struct Examination {
-    /// One by one.
+    /// The results of the checks, in order.
     pub checks: Vec<Check>,
-    /// What is to be run, if anything can be.
+    /// What would be run; `None` if nothing can be.
     pub suite: Option<Found>,
-    /// Values that the adapter's own options have here.
+    /// The values that the adapter's own options have here.
     pub presets: Vec<Preset>,
 }
 
 impl Examination {
-    /// Of a project that could not be opened for want of this.
+    /// The examination of a project that could not be opened because of this error.
     pub fn not_opened(what: &'static str, error: &OpenError) -> Self {
         let hint = match error {
             OpenError::Refused { hint, .. } | OpenError::Broken { hint: Some(hint), .. } => hint,
@@ -38,9 +38,9 @@ impl Examination {
 /// The tests that were found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Name and version of the runner.
+    /// The name and version of the runner.
     pub runner: String,
-    /// How many tests in which of the topmost files and folders.
+    /// How many tests there are in each of the topmost files and folders.
     pub places: BTreeMap<String, usize>,
 }
 
@@ -54,15 +54,15 @@ impl Found {
 /// The value that an option of the adapter's own has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// The option.
+    /// The name of the option.
     pub name: &'static str,
     /// Its value.
     pub value: String,
-    /// Whether the user has chosen it.
+    /// Whether the user has set it.
     pub is_chosen: bool,
 }
 
-/// Starts an agent and looks at what it knows; without tests that can be run, `None`.
+/// Starts an agent and checks what it provides; `None` if no tests can be run.
 pub fn examine_engine(
     launch: Launch,
     abilities: &Abilities,
@@ -85,7 +85,7 @@ fn not_started(error: &StartError, abilities: &Abilities) -> Check {
     Check::missing("tests", format!("{}{said}", with_causes(error)), hint)
 }
 
-/// What an engine that has started knows.
+/// Checks what an engine that has started provides.
 fn look_around(mut engine: Engine, checks: &mut Vec<Check>) -> Found {
     let collected = engine.collected();
     let mut places = BTreeMap::new();

@@ -1,12 +1,12 @@
-//! The seam between unflake and the runners of tests: what every runner must be able to say.
+//! The seam between unflake and test runners: what every runner must provide.
 //!
 //! An [`Adapter`] is our side of a family of runners. It recognises a folder by the files in it,
-//! opens it into a [`Project`], and tells `doctor` what is missing. A project has one or more
-//! [`Part`]s: the suites that are run by themselves, such as the modules of a build. A part says
-//! how the engine is to start its agent, what can be done with its tests ([`Abilities`]), and how
-//! the project's own runner is asked ([`PlainRunner`]).
+//! opens it as a [`Project`], and tells `doctor` what is missing. A project has one or more
+//! [`Part`]s: suites that run separately, such as the modules of a build. A part says how the
+//! engine starts its agent, what can be done with its tests ([`Abilities`]), and how to ask the
+//! project's own runner ([`PlainRunner`]).
 //!
-//! What differs between runners is data or a method here. Nobody above this crate asks which runner
+//! Differences between runners are data or methods here. Nothing above this crate asks which runner
 //! it is; a new one is a crate of its own and one line in the registry (`app::registry`).
 
 mod abilities;
@@ -32,17 +32,17 @@ pub use unflake_model::Calls;
 
 /// Our side of a family of test runners.
 pub trait Adapter: Sync {
-    /// The runners it reaches.
+    /// The runners in this family.
     fn runners(&self) -> &'static [Runner];
 
-    /// Files in the top folder of a project that speak for it.
+    /// Files in the top folder of a project by which it is recognised.
     fn marks(&self) -> &'static [&'static str];
 
-    /// Files by which people know the top folder of a project. Not all marks are: a module may have
-    /// such a file, too.
+    /// Files that mark the top folder of a project. Not all marks do: a module may have such a
+    /// file, too.
     fn top_marks(&self) -> &'static [&'static str];
 
-    /// What its runners have in common, for people: the language of their tests.
+    /// What its runners have in common, as people call it: the language of their tests.
     fn family(&self) -> &'static str;
 
     /// Options that only its projects have.
@@ -50,25 +50,26 @@ pub trait Adapter: Sync {
         &[]
     }
 
-    /// What its parts can do at best. A part may be able to do less: see [`Part::abilities`].
+    /// What its parts can do at best. A part may be able to do less; see [`Part::abilities`].
     fn abilities(&self) -> Abilities;
 
-    /// Opens a project: finds its interpreter or builds it, and finds its parts.
+    /// Opens a project: finds or builds its interpreter, and finds its parts.
     fn open(&self, opening: &Opening<'_>) -> Result<Box<dyn Project>, OpenError>;
 
-    /// Opens the project of a run on record, as it was called then. What is given goes first.
+    /// Opens the project of a run on record, as it was called then. Values in `opening` take
+    /// precedence.
     fn reopen(&self, call: &Call, opening: &Opening<'_>) -> Result<Box<dyn Project>, OpenError>;
 
-    /// Looks at everything that running tests needs, and runs none.
+    /// Checks everything that running tests needs, without running any.
     fn examine(&self, opening: &Opening<'_>, limits: &Limits) -> Examination;
 
     /// What a test of this runner is called in JUnit XML.
     fn address(&self, id: &str) -> Address;
 
-    /// How its tests are spelled, as an example for people who misspell one.
+    /// An example of how its tests are spelled, for people who misspell one.
     fn spelling(&self) -> &'static str;
 
-    /// Whether tests that this runner of its runs can be mended.
+    /// Whether test files can be changed by [`Mender`] if this runner runs them.
     fn mends(&self, _runner: &str) -> bool {
         self.abilities().mends
     }
@@ -78,7 +79,7 @@ pub trait Adapter: Sync {
         self.marks().iter().any(|mark| folder.join(mark).is_file())
     }
 
-    /// Whether it reaches this runner: a name, or a name and a version.
+    /// Whether it reaches this runner, given by name or by name and version.
     fn reaches(&self, runner: &str) -> bool {
         self.runners().iter().any(|known| known.name == runner_name(runner))
     }
@@ -93,17 +94,17 @@ pub struct Runner {
     pub description: &'static str,
 }
 
-/// The name of a runner, of its name and version.
+/// The name of a runner, given its name and version.
 pub fn runner_name(runner: &str) -> &str {
     runner.split(' ').next().unwrap_or(runner)
 }
 
-/// A project that was opened.
+/// A project that has been opened.
 pub trait Project: Sync {
-    /// Its suites. At least one.
+    /// The suites of the project, at least one.
     fn parts(&self) -> Vec<&dyn Part>;
 
-    /// What people should know about how it was opened, such as modules that are left out.
+    /// What people should know about how it was opened, such as modules that were left out.
     fn notes(&self) -> &[String] {
         &[]
     }

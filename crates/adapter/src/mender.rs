@@ -1,4 +1,4 @@
-//! Who changes test files so that a test no longer depends on others.
+//! Changes test files so that a test no longer depends on others.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use unflake_known::fix::{Proposal, ProposedFile};
 
 use crate::{Around, PlainRunner};
 
-/// Who proposes changes of test files, and shows them to the plain runner before they are made.
+/// Proposes changes of test files, and shows them to the plain runner before they are made.
 pub trait Mender: Sync {
-    /// Why nothing can be proposed for tests that this runner ran, if so.
+    /// Why nothing can be proposed for tests that this runner ran; `None` if something can.
     fn cannot(&self, runner: &str) -> Option<String>;
 
-    /// Changes that might put it right, the best first.
+    /// Changes that might put it right, best first.
     fn propose(&self, wrong: &Wrong, interrupt: &Interrupt) -> Result<Proposals, MendError>;
 
-    /// The plain runner, to which files look as if they were changed.
+    /// The plain runner, for which the files look as if they were changed.
     fn plain_with<'a>(
         &'a self,
         around: Around<'a>,
@@ -24,12 +24,12 @@ pub trait Mender: Sync {
     ) -> Box<dyn PlainRunner + 'a>;
 }
 
-/// What is to be put right.
+/// A dependency that is to be put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// Tests are named relative to this folder.
+    /// The folder that tests are named relative to.
     pub rootdir: PathBuf,
-    /// Files in a patch are named relative to this folder.
+    /// The folder that files in a patch are named relative to.
     pub top: PathBuf,
     /// Whether the target fails alone.
     pub is_brittle: bool,
@@ -37,59 +37,59 @@ pub struct Wrong {
     pub target: String,
     /// Its polluters.
     pub culprits: Vec<String>,
-    /// Its cleaners, or its state-setters.
+    /// Its cleaners or its state-setters.
     pub helpers: Vec<String>,
-    /// The state they share.
+    /// The state that they share.
     pub state: Vec<WrongState>,
-    /// Which statements of the first helper to take; for a list of all proposals, none.
+    /// Which statements of the first helper to take; `None` asks for all proposals.
     pub kept: Option<Vec<usize>>,
 }
 
 /// A place that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongState {
-    /// By the name that the program knows it by.
+    /// The name by which the program knows the place.
     pub place: String,
-    /// Its kind.
+    /// The kind of state.
     pub kind: String,
-    /// What was there; nothing if nothing was.
+    /// The value before; `None` if there was none.
     pub before: Option<String>,
-    /// What is there now.
+    /// The value now; `None` if there is none.
     pub after: Option<String>,
 }
 
-/// What can be done about it, the best first.
+/// What can be done about a dependency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposals {
-    /// Changes worth trying.
+    /// Changes worth trying, best first.
     pub patches: Vec<Proposal>,
-    /// Why others could not be proposed.
+    /// Why further changes could not be proposed.
     pub reasons: Vec<String>,
 }
 
-/// A file of a proposal, as a plain runner is to see it; nothing if it is not written as UTF-8.
+/// A file of a proposal as a plain runner should see it; `None` if it is not written as UTF-8.
 pub fn changed(file: &ProposedFile) -> Option<ChangedFile> {
     let is_utf8 = ["utf-8", "ascii"].contains(&file.encoding.as_str());
     let contents = file.new.clone().into_bytes();
     is_utf8.then(|| ChangedFile { path: file.path.clone(), contents })
 }
 
-/// A file as a plain runner is to see it.
+/// A file as a plain runner should see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What is seen in it.
+    /// The contents it should seem to have.
     pub contents: Vec<u8>,
 }
 
 /// Why there are no proposals.
 #[derive(Debug, thiserror::Error)]
 pub enum MendError {
-    /// Whoever proposes could not be started, or its files not be written.
+    /// The program that proposes could not be started, or its files could not be written.
     #[error("cannot ask for changes of the test files")]
     Ask(#[source] io::Error),
-    /// It broke down.
+    /// The program that proposes failed.
     #[error("no changes of the test files could be thought of: {0}")]
     Broken(String),
 }

@@ -1,4 +1,4 @@
-//! What is known about a project before it is opened, and why it could not be.
+//! What is known about a project before it is opened, and why it could not be opened.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 
 use unflake_engine::Interrupt;
 
-/// What an adapter is told about the project it is to open.
+/// What an adapter is given to open a project.
 #[derive(Clone, Debug)]
 pub struct Opening<'a> {
     /// The working directory.
     pub folder: PathBuf,
-    /// The runner that was asked for by name, if one was.
+    /// The runner that was requested by name, if any.
     pub runner: Option<&'a str>,
-    /// Files, folders or tests, as the runner takes them; all if there are none.
+    /// Files, folders or tests, as the runner takes them; empty for all.
     pub paths: &'a [OsString],
     /// Options for the runner itself.
     pub options: &'a [OsString],
     /// Values of the adapter's own options.
     pub own: &'a OwnOptions,
-    /// The seed of the campaign, where one is about to begin: what a runner draws at each start is
-    /// then drawn from it.
+    /// The seed of the campaign, if one is about to begin: choices that a runner draws at each
+    /// start are then derived from it.
     pub seed: Option<u64>,
-    /// A folder for what is made once and kept; it need not exist yet.
+    /// A folder for files that are made once and kept; it need not exist yet.
     pub cache: Option<PathBuf>,
-    /// Our own program.
+    /// The path of our own program, if known.
     pub program: Option<PathBuf>,
-    /// Stops it.
+    /// Stops the opening.
     pub interrupt: &'a Interrupt,
 }
 
 impl Opening<'_> {
-    /// The folder of this name for what is made once. Only its user may read it.
+    /// A folder of this name for files that are made once. Only its user may read it.
     pub fn cache(&self, name: &str) -> Result<PathBuf, OpenError> {
         let Some(base) = &self.cache else {
             return Err(OpenError::Refused {
@@ -54,10 +54,10 @@ impl Opening<'_> {
 /// Why a project could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// What was asked for makes no sense for this runner.
+    /// The request makes no sense for this runner.
     #[error("{message}")]
     Refused {
-        /// What.
+        /// What makes no sense.
         message: String,
         /// What to do instead.
         hint: String,
@@ -65,42 +65,42 @@ pub enum OpenError {
     /// Something that running tests needs is missing or does not work.
     #[error("{message}")]
     Broken {
-        /// What.
+        /// What is missing or does not work.
         message: String,
         /// What to do about it, if that is known.
         hint: Option<String>,
     },
-    /// The user stopped it.
+    /// The user interrupted it.
     #[error("stopped before the tests were collected")]
     Stopped,
 }
 
-/// An option that only the projects of one adapter have. It can be typed (`--python`) and stand in
+/// An option that only the projects of one adapter have. It can be typed (`--python`) and set in
 /// `unflake.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnOption {
-    /// Its name, as it is spelled in the file; for how it is typed, see [`OwnOption::typed`].
+    /// Its name in the file; [`OwnOption::typed`] is the name on the command line.
     pub name: &'static str,
-    /// The table of the file in which it stands; none for the top.
+    /// The table of the file that contains it; `None` for the top level.
     pub table: Option<&'static str>,
-    /// What its value is called in `--help`; without one it is not shown there.
+    /// The name of its value in `--help`; `None` hides the option there.
     pub value_name: Option<&'static str>,
     /// One line for `--help`.
     pub help: &'static str,
-    /// Why one would set it, for the file that `init` writes.
+    /// Why someone would set it, for the file that `init` writes.
     pub why: &'static str,
-    /// An example, as it stands in the file.
+    /// An example, as it is written in the file.
     pub example: &'static str,
-    /// What its value looks like.
+    /// The form of its value.
     pub value: OwnValue,
 }
 
-/// What the value of an option looks like.
+/// The form of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnValue {
     /// One text.
     Text,
-    /// One path, seen from the folder of the file where it stands in one.
+    /// One path; in the file, relative to the folder of the file.
     Path,
     /// Several texts.
     Texts,
@@ -109,19 +109,19 @@ pub enum OwnValue {
 }
 
 impl OwnOption {
-    /// What it is called when it is typed: behind the name of its table, which keeps it apart from
+    /// Its name on the command line: preceded by the name of its table, which keeps it apart from
     /// options that every project has.
     pub fn typed(&self) -> String {
         self.table.map_or_else(|| self.name.to_owned(), |table| format!("{table}-{}", self.name))
     }
 }
 
-/// Values of an adapter's own options, by name.
+/// The values of an adapter's own options, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnOptions(BTreeMap<&'static str, Vec<OsString>>);
 
 impl OwnOptions {
-    /// With values for an option.
+    /// Sets the values of an option.
     pub fn set(&mut self, name: &'static str, values: Vec<OsString>) {
         self.0.insert(name, values);
     }
@@ -142,7 +142,7 @@ impl OwnOptions {
     }
 }
 
-/// This folder and those above it, up to the top of the repository; without one, this alone.
+/// This folder and those above it, up to the top of the repository; only this one outside of any.
 pub fn folders_of_project(current_dir: &Path) -> impl Iterator<Item = &Path> {
     let n_folders = match current_dir.ancestors().position(|above| above.join(".git").exists()) {
         Some(n_above) => n_above + 1,

@@ -1,4 +1,4 @@
-//! A suite that is run by itself: a project, or a module of one.
+//! A suite that runs separately: a project, or a module of one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use unflake_model::Symptom;
 
 use crate::{Abilities, Around, Given, Mender, OpenError, PlainRunner};
 
-/// A suite that is run by itself.
+/// A suite that runs separately.
 pub trait Part: Send + Sync {
-    /// What people call it; empty where a project has only one.
+    /// The name that people use; empty if the project has only one part.
     fn name(&self) -> &str;
 
-    /// The names of its tests, where they are known before an agent is started.
+    /// The names of its tests, if they are known before an agent is started.
     fn ids(&self) -> Option<Vec<&str>> {
         None
     }
@@ -22,26 +22,26 @@ pub trait Part: Send + Sync {
     /// What can be done with its tests.
     fn abilities(&self) -> Abilities;
 
-    /// How the engine is to start the agent.
+    /// How the engine starts the agent.
     fn launch(&self, limits: &Limits) -> Launch;
 
-    /// Gets ready for what is to come; what is returned takes its place.
+    /// Prepares for the runs to come; the part that is returned replaces this one.
     fn ready(&self, need: Need, interrupt: &Interrupt) -> Result<Readied, OpenError>;
 
-    /// What keeps its tests from being run at all, with a hint, where that is known. Asked when
-    /// they could not be collected.
+    /// What prevents its tests from being run at all, with a hint; `None` if that is unknown. Asked
+    /// if they could not be collected.
     fn unsupported(&self, _interrupt: &Interrupt) -> Option<(String, String)> {
         None
     }
 
-    /// Starts ahead what so many plain runs will need, where that helps.
+    /// Starts in advance what this many plain runs will need, if that helps.
     fn expect_plain_runs(&self, _n: u32) {}
 
     /// The project's own runner.
     fn plain<'a>(&'a self, around: Around<'a>) -> Box<dyn PlainRunner + 'a>;
 
-    /// The same under circumstances that it can be given by its environment, by a shell, or when a
-    /// test begins. `None` if it cannot be given any.
+    /// As [`Part::plain`], under circumstances that can be set through its environment, through a
+    /// shell, or when a test begins. `None` if none can.
     fn plain_given<'a>(
         &'a self,
         _around: Around<'a>,
@@ -50,7 +50,7 @@ pub trait Part: Send + Sync {
         None
     }
 
-    /// What reports of a build (JUnit XML) say about tests with these ids.
+    /// What the reports of a build (JUnit XML) say about tests with these ids.
     fn ci_report(&self, xmls: &[String], ids: &[&str]) -> Result<CiReport, NoReport>;
 
     /// The same with everything held fixed that is decided when an interpreter starts; `None` if
@@ -59,7 +59,7 @@ pub trait Part: Send + Sync {
         None
     }
 
-    /// Who can change its test files, if anybody can.
+    /// Can change its test files; `None` if nothing can.
     fn mender(&self) -> Option<&dyn Mender> {
         None
     }
@@ -69,70 +69,70 @@ pub trait Part: Send + Sync {
         Symptom::Other
     }
 
-    /// Where in the code an open choice comes from, by the stack of the process that ran a test.
+    /// Where in the code an open choice comes from, given the stack of the process that ran a test.
     fn site(&self, _stack: &[String], _test: &str) -> Option<Site> {
         None
     }
 
-    /// How the tests are called: what must be the same for two campaigns to be one.
+    /// How the tests are called: this must be equal for two campaigns to be the same.
     fn call(&self) -> Call;
 
-    /// Which files are code, so that a change of them makes another program.
+    /// Which files are code: changing them makes a different program.
     fn code_files(&self) -> CodeFiles;
 }
 
-/// What a part is to be ready for.
+/// What a part must be prepared for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
-    /// So many runs that it pays to prepare quick starts.
+    /// Runs so numerous that preparing quick starts pays.
     pub many_runs: bool,
-    /// Runs that are traced.
+    /// Traced runs.
     pub traces: bool,
 }
 
-/// A part that is ready.
+/// A part that is prepared.
 pub struct Readied {
-    /// The part.
+    /// The prepared part.
     pub part: Box<dyn Part>,
-    /// Why it cannot trace although it was asked to, if so.
+    /// Why it cannot trace, if it was asked to and cannot.
     pub not_traced: Option<String>,
 }
 
 /// Where an open choice comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// What was asked: the function of the language that chooses.
+    /// The function of the language that chooses.
     pub api: String,
-    /// Who asked.
+    /// The code that asks for the choice.
     pub place: String,
-    /// The line of the test that led there, if that is another place.
+    /// The line of the test that leads there, if it is a different place.
     pub test: Option<String>,
 }
 
 /// How tests are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// In which folder.
+    /// The working directory.
     pub folder: PathBuf,
-    /// By which program.
+    /// The program that is called.
     pub program: OsString,
-    /// Which runner was wanted, and what its environment has of its own.
+    /// The requested runner, and the parts of its environment that matter.
     pub manner: String,
-    /// How strings are hashed, if we decided it.
+    /// The hash seed, if we chose it.
     pub hash_seed: Option<u64>,
-    /// With which options.
+    /// The options given to the runner.
     pub options: Vec<OsString>,
-    /// Which files, folders or tests.
+    /// The files, folders or tests given to the runner.
     pub paths: Vec<OsString>,
 }
 
 /// Which files of a project are its code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeFiles {
-    /// How their names end; all files if there are no endings.
+    /// The endings of their names; empty for all files.
     pub endings: Vec<String>,
-    /// Names of folders that hold no code of the project.
+    /// Names of folders that contain no code of the project.
     pub left_out: Vec<String>,
-    /// A folder with a file of this name holds no code of the project.
+    /// Names of files that mark a folder as containing no code of the project.
     pub left_out_with: Vec<String>,
 }

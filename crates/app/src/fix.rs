@@ -1,14 +1,14 @@
-//! A change of the test files that puts right what one test does to another, and was seen to.
+//! Finds a change of the test files that stops one test from breaking another, and tries it.
 //!
-//! First the question of `why`: on which tests does this one depend, and through which state? From
-//! the answer the adapter makes proposals, the best first. Each is put to the test with the
-//! project's own runner, in a view of the work tree that nobody else sees: the target must pass
-//! alone and after every group it is known to depend on, and every other test of the suite must end
-//! as it does without the change. What does not stand that is not shown.
+//! First comes the question of `why`: on which tests does this one depend, and through which state?
+//! From the answer the adapter makes proposals, best first. Each is tried with the project's own
+//! runner, in a view of the work tree that nobody else sees: the target must pass alone and after
+//! every group it is known to depend on, and every other test of the suite must end as it does
+//! without the change. A change that fails this is not shown.
 //!
-//! A test that ends otherwise with the change is run again with and without it before the change is
-//! blamed, and one that the history knows to fail at random is not compared at all: it may be flaky
-//! by itself. What could not be tried is not said to be of no help.
+//! If a test ends differently with the change, it is rerun with and without it before the change is
+//! blamed, and a test that the history knows to fail at random is not compared at all: it may be
+//! flaky by itself. A change that could not be tried is not reported as useless.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,36 +36,36 @@ use unflake_campaign::history::History;
 use unflake_campaign::logbook::Progress;
 use unflake_campaign::question::Request;
 
-/// Groups after which the target is tried.
+/// How many groups the target is tried after.
 const GROUPS_MAX: usize = 50;
 
-/// Runs of all tests with a change, and as many without, behind the word that it breaks one of
-/// them: that one must end in one way in these and in the other way in those. A test that fails in
-/// every other run does so in 4 of 1,000 cases.
+/// Runs of all tests with a change, and as many without, before the change is said to break one of
+/// them: that test must always end one way in these and the other way in those. A test that fails
+/// in every other run does so in 4 of 1,000 cases.
 const SUITE_RUNS: usize = 4;
 
-/// Campaigns of the history that are asked which tests fail at random.
+/// How many campaigns of the history to search for tests that fail at random.
 const CAMPAIGNS_MAX: usize = 50;
 
-/// How long all tests may take with the project's own runner.
+/// The time limit for all tests with the project's own runner.
 const SUITE_MAX: Duration = Duration::from_mins(10);
 
-/// What is to be mended.
+/// What to mend, and how far to go.
 #[derive(Clone, Copy, Debug)]
 pub struct FixRequest<'a> {
     /// The question about the test.
     pub findings: &'a Request,
-    /// Whether to go on after the first change that helps.
+    /// Whether to continue after the first change that helps.
     pub all: bool,
 }
 
-/// Why nothing could be mended.
+/// Why a test could not be mended.
 #[derive(Debug, thiserror::Error)]
 pub enum FixError {
-    /// Nothing could be found out.
+    /// Its dependencies could not be found out.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
-    /// No changes could be thought of.
+    /// No changes could be proposed.
     #[error(transparent)]
     Mend(#[from] MendError),
 }
@@ -73,21 +73,21 @@ pub enum FixError {
 /// Why a change was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// Somebody has changed the file in the meantime.
+    /// The file was changed in the meantime.
     #[error("`{}` was changed in the meantime", .0.display())]
     Stale(PathBuf),
     /// The file cannot be read or written.
     #[error("cannot write `{}`", .path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be read or written.
         #[source]
         source: io::Error,
     },
 }
 
-/// Looks for a change that puts a test right.
+/// Searches for a change that puts a test right.
 pub fn fix(
     request: FixRequest<'_>,
     project: &dyn Part,
@@ -95,7 +95,7 @@ pub fn fix(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Fix, FixError> {
-    // What is found is put to the test even where the time is up; changes are not.
+    // Findings are put to the test even if time is up; changes are not.
     let until = Deadline::new(request.findings.wall_max, interrupt);
     let interrupt = &until.interrupt.lasting();
     let answered = answer(request.findings, project, limits, &until, progress)?;
@@ -145,7 +145,7 @@ pub fn fix(
         match check.check(&proposal) {
             Ok(checked) => fix.patches.push(Patch { proposal, checked }),
             Err(_) if interrupt.is_raised() => {
-                // Nothing speaks against it.
+                // Nothing was seen that speaks against it.
                 fix.is_cut_short = true;
                 let untried = [proposal].into_iter().chain(proposed.by_ref());
                 let stopped = |it: Proposal| Rejected { title: it.title, why: STOPPED.to_owned() };
@@ -188,7 +188,7 @@ pub fn apply(proposal: &Proposal) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// Who can mend it, or why nobody can.
+/// The mender of the test, or why it cannot be mended.
 fn mender_for<'a>(
     part: &'a dyn Part,
     exhibit: &Exhibit,
@@ -200,7 +200,7 @@ fn mender_for<'a>(
     why_not.map_or(Ok(mender), Err)
 }
 
-/// Why tests with this verdict cannot be mended, if so.
+/// Why tests with this verdict cannot be mended; `None` if they can.
 fn cannot(verdict: Verdict) -> Option<String> {
     match verdict {
         Verdict::OdVictim | Verdict::OdBrittle => None,
@@ -260,18 +260,18 @@ fn wrong(exhibit: &Exhibit, suite: &Suite, folder: &Path, collected: &Collected)
     }
 }
 
-/// Why a change was not tried when there was no time left.
+/// Why a change was not tried if no time was left.
 const STOPPED: &str = "it ended before";
 
-/// What speaks against a change.
+/// Why a change is not accepted.
 enum Against {
-    /// It was tried, and this was seen.
+    /// This was seen when it was tried.
     Seen(String),
-    /// Nothing: it could not be tried, for this reason.
+    /// It could not be tried, for this reason.
     NotTried(String),
 }
 
-/// Tests that the history knows to fail at random; what cannot be looked up is not known.
+/// Tests that the history knows to fail at random; none if it cannot be read.
 fn known_random(keep: Option<&Keep>, suite: &Suite) -> BTreeSet<TestId> {
     let ids: Vec<TestId> = suite.tests().map(|test| suite.id(test).clone()).collect();
     let known = keep.and_then(|keep| {
@@ -286,20 +286,20 @@ fn known_random(keep: Option<&Keep>, suite: &Suite) -> BTreeSet<TestId> {
     named.filter(|(_, known)| is_random(known)).map(|(id, _)| id).collect()
 }
 
-/// The project's own runner as the judge of changes.
+/// Judges changes with the project's own runner.
 struct PatchCheck<'a> {
     mender: &'a dyn Mender,
     around: Around<'a>,
     suite: &'a Suite,
     finding: &'a Finding,
-    /// Tests that say nothing, whatever they end like.
+    /// Tests that are ignored, however they end.
     random: BTreeSet<TestId>,
-    /// How all tests end without a change, each time they were run.
+    /// How all tests ended without a change, in each run.
     untouched: RefCell<Vec<Outcomes>>,
 }
 
 impl PatchCheck<'_> {
-    /// Whether a change helps and harms nobody; if not, why.
+    /// Whether a change helps and breaks nothing; if not, why.
     fn check(&self, proposal: &Proposal) -> Result<Checked, Against> {
         let changed = changed(proposal).map_err(Against::NotTried)?;
         self.passes_after(&[], &changed)?;
@@ -322,7 +322,7 @@ impl PatchCheck<'_> {
         Err(Against::Seen(why))
     }
 
-    /// How all tests end with a change, and which of them end otherwise because of it.
+    /// How all tests end with a change, and which of them end differently because of it.
     fn differing(&self, changed: &[ChangedFile]) -> Result<(Outcomes, BTreeSet<TestId>), String> {
         let mut touched: Vec<Outcomes> = Vec::new();
         let mut suspects = BTreeSet::new();
@@ -345,7 +345,7 @@ impl PatchCheck<'_> {
         self.suite.id(self.finding.test)
     }
 
-    /// Fails, with a reason, if the target does not pass after these tests.
+    /// Fails with a reason if the target does not pass after these tests.
     fn passes_after(&self, group: &[TestIndex], changed: &[ChangedFile]) -> Result<(), Against> {
         let tests = group.iter().chain([&self.finding.test]);
         let ids: Vec<&TestId> = tests.clone().map(|test| self.suite.id(*test)).collect();
@@ -369,8 +369,8 @@ impl PatchCheck<'_> {
         self.mender.plain_with(self.around, changed)
     }
 
-    /// The same change with as few statements of a helper as will do; as it is, if it does not help
-    /// or takes over none.
+    /// The same change with as few statements of a helper as suffice; unchanged if it does not help
+    /// or takes none.
     fn shortened(&self, proposal: Proposal, wrong: &Wrong) -> Proposal {
         let (Some(n_all), Some(helper)) = (proposal.n_statements, &proposal.helper) else {
             return proposal;
@@ -409,8 +409,8 @@ fn is_pass(outcomes: &Outcomes, test: &TestId) -> bool {
     outcomes.get(test).and_then(|kind| kind.evidence()) == Some(Evidence::Pass)
 }
 
-/// Tests that end in one way each time before, and in another each time after. What does not end in
-/// one way is random, and nobody's fault.
+/// Tests that always end one way before, and always another way after. A test that does not always
+/// end the same way is random, which is not the change's fault.
 fn differences(before: &[Outcomes], after: &[Outcomes]) -> BTreeSet<TestId> {
     let one = |all: &[Outcomes], test: &TestId| {
         let mut ways: Vec<Option<OutcomeKind>> =

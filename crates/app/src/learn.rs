@@ -1,7 +1,7 @@
-//! What is learned from, as it stands in files: one line of JSON for each test.
+//! Reads lines to learn from: one line of JSON for each test.
 //!
-//! `unflake trace --write` makes them; several projects' lines can be put together. A test without
-//! a label (`flaky`) is left out: that nobody looked does not make it sound.
+//! `unflake trace --write` writes them; the lines of several projects can be combined. A test
+//! without a label (`flaky`) is left out: that nobody looked at it does not make it sound.
 
 use std::collections::BTreeSet;
 
@@ -13,21 +13,21 @@ use unflake_calls::{Function, InvalidFunction, Set};
 use unflake_known::Lesson;
 use unflake_model::{InvalidRootCause, RootCause};
 
-/// One test, as it stands in a file.
+/// One test, as a line of a file describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The project it is of.
+    /// The project it belongs to.
     pub project: String,
     /// The test, as its runner spells it.
     pub test: String,
     /// How long it took.
     #[serde(default)]
     pub seconds: f64,
-    /// Whether it fails at random; absent if nobody knows.
+    /// Whether it fails at random; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<bool>,
-    /// Why, if anybody knows: the name of a root cause.
+    /// The name of its root cause, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// The functions it calls, in the language of the tests.
@@ -39,43 +39,43 @@ pub struct Line {
 /// Why a line cannot be learned from.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// It is no JSON, or not of this kind.
+    /// The line is not JSON, or not of this form.
     #[error("line {number}: {source}")]
     Unreadable {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         source: serde_json::Error,
     },
-    /// It names a function that is none.
+    /// The line contains an invalid function name.
     #[error("line {number}: {source}")]
     Function {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         source: InvalidFunction,
     },
-    /// It names a root cause that is none.
+    /// The line contains an unknown root cause.
     #[error("line {number}: {source}")]
     Cause {
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         source: InvalidRootCause,
     },
 }
 
-/// Tests that were read.
+/// The tests that were read.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     known: Vec<Known>,
     native: BTreeSet<Function>,
-    /// Tests without a label.
+    /// How many tests had no label.
     pub n_unlabelled: usize,
 }
 
 impl Lines {
-    /// Takes in the text of one file.
+    /// Adds the lines of one file.
     pub fn read(&mut self, text: &str) -> Result<(), LineError> {
         for (number, line) in (1..).zip(text.lines()).filter(|(_, it)| !it.trim().is_empty()) {
             let unreadable = |source| LineError::Unreadable { number, source };
@@ -114,20 +114,20 @@ impl Lines {
     }
 }
 
-/// How to learn.
+/// What to learn, and how to judge it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnRequest {
-    /// What the optimiser is told.
+    /// Options of the optimiser.
     pub options: Options,
-    /// Whether only functions that are not in the tests' language are taken.
+    /// Whether to take only functions that are not written in the language of the tests.
     pub is_native_only: bool,
-    /// How many folds to judge it by.
+    /// The number of folds to judge it by.
     pub n_folds: usize,
-    /// Decides which tests are in which fold.
+    /// The seed that deals tests into folds.
     pub seed: u64,
 }
 
-/// Learns from what was read.
+/// Learns from the lines that were read.
 pub fn learn(lines: Lines, request: &LearnRequest) -> Lesson {
     let n_unlabelled = lines.n_unlabelled;
     let projects: BTreeSet<String> = lines.known.iter().map(|it| it.project.clone()).collect();

@@ -1,4 +1,4 @@
-//! Use cases, one file each: what a command does, without how it is typed or shown.
+//! Use cases, one file each: what a command does, apart from how it is typed or shown.
 //!
 //! `detect` and `why` are campaigns and nothing else ([`unflake_campaign::campaign`]).
 

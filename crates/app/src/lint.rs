@@ -1,4 +1,4 @@
-//! Which tests leave something behind, even where no other test stumbles over it yet?
+//! Which tests leave something behind, even if no other test stumbles over it yet?
 //!
 //! The suite is run once, in its original order and watched ([`unflake_campaign::dirt`]).
 
@@ -20,17 +20,17 @@ use unflake_known::{Ended, Origin, Warning};
 /// What to look at.
 #[derive(Clone, Debug)]
 pub struct LintRequest {
-    /// What is meant to be left behind.
+    /// What the project declares as intended.
     pub allow: AllowList,
     /// Whose state is watched.
     pub scope: Scope,
-    /// Whether all tests are run, so that an entry of the list that nothing matches is of no use.
+    /// Whether all tests are run, so that entries of the list that match nothing are useless.
     pub is_whole_suite: bool,
     /// The command line, as it was typed.
     pub command: String,
 }
 
-/// Runs the suite once, watched.
+/// Runs the suite once, watched, and judges what it leaves.
 pub fn lint(
     request: &LintRequest,
     part: &dyn Part,

@@ -1,10 +1,10 @@
-//! Where does the history of a project live, and what is the project?
+//! Where is the history of a project kept, and what is the project?
 //!
 //! Not in the work tree, which stays as it is. A project is the nearest folder, from the working
-//! directory upwards, that has a file by which people and runners know one; so the same history is
-//! found from everywhere inside it, without asking the runner. Its file lies among the user's
-//! state, under a name that a person recognises and a digest of the whole path that keeps apart
-//! what is called alike.
+//! directory upwards, with a file by which people and runners recognise one; so the same history is
+//! found from everywhere inside it, without asking the runner. Its file is among the user's state,
+//! under a name that a person recognises and a digest of the whole path that distinguishes projects
+//! of the same name.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,13 +15,13 @@ use unflake_store::digest;
 
 use crate::registry::ADAPTERS;
 
-/// Files and folders that stand at the top of a project, whoever runs its tests.
+/// Files and folders at the top of a project, whichever runner it has.
 const MARKS: [&str; 2] = ["unflake.toml", ".git"];
 
-/// Characters of a folder's name that are kept.
+/// How many characters of a folder's name are kept.
 const SLUG_CHARS_MAX: usize = 32;
 
-/// Where users keep their state; all of it comes in from outside.
+/// Where users keep their state; these values are passed in by the caller.
 #[derive(Clone, Debug, Default)]
 pub struct StateFolders {
     /// The variable `XDG_STATE_HOME`.
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(project_root(&top.join("a/b/c")).unwrap(), top.join("a"));
         assert_eq!(project_root(&top).unwrap(), top);
         assert!(project_root(&top.join("nowhere")).is_err());
-        // A module of a build is not the project.
+        // A module of a build is not a project.
         fs::write(top.join("a/b/c/pom.xml"), "").unwrap();
         fs::write(top.join("a/b/mvnw"), "").unwrap();
         assert_eq!(project_root(&top.join("a/b/c")).unwrap(), top.join("a/b"));
@@ -92,7 +92,7 @@ mod tests {
         assert_ne!(shop, other);
         let set = file("/work/x", folders(Some("/state"), Some("/home/u"))).unwrap();
         assert!(set.starts_with("/state/unflake"), "{set:?}");
-        // The specification says that a relative path is to be ignored.
+        // The specification says that relative paths must be ignored.
         let relative = file("/work/x", folders(Some("state"), Some("/home/u"))).unwrap();
         assert!(relative.starts_with("/home/u/.local/state"), "{relative:?}");
         assert_eq!(file("/work/x", folders(None, None)), None);

@@ -1,4 +1,4 @@
-//! Which runners there are, and which one a project is for.
+//! Which runners exist, and which one does a project use?
 //!
 //! The only place above the adapters that names them. A new runner is one line in [`ADAPTERS`].
 
@@ -10,16 +10,15 @@ use unflake_known::junit_xml::Address;
 use unflake_known::{Offer, Offered, Origin};
 use unflake_model::TestId;
 
-/// All adapters. Of several that recognise a folder, the first is taken; where none does, the very
-/// first.
+/// All adapters. If several recognise a folder, the first is taken; if none does, the very first.
 pub const ADAPTERS: [&dyn Adapter; 3] =
     [&unflake_pytest::Pytest, &unflake_junit::JUnit, &unflake_command::Command];
 
-/// The option of a described runner that says which runner it is.
+/// The option of a user-defined runner that says which runner it is.
 const KIND: &str = "kind";
 
-/// The adapter for a project: the one whose runner was named, or whose own option was given, or
-/// that recognises the folder.
+/// The adapter of a project: the one whose runner was named, or whose own option was set, or which
+/// recognises the folder.
 pub fn adapter_for(folder: &Path, runner: Option<&str>, own: &OwnOptions) -> &'static dyn Adapter {
     let all = || ADAPTERS.into_iter();
     let runner = runner.or_else(|| settled_runner(own));
@@ -31,18 +30,17 @@ pub fn adapter_for(folder: &Path, runner: Option<&str>, own: &OwnOptions) -> &'s
     found.or_else(|| all().find(|it| it.recognises(folder))).unwrap_or(ADAPTERS[0])
 }
 
-/// The runner that a project names in its settings, if it does.
+/// The runner that a project names in its settings, if any.
 pub fn settled_runner(own: &OwnOptions) -> Option<&str> {
     own.one(KIND).and_then(OsStr::to_str)
 }
 
-/// Lives as an agent of ours that is this program again, if these arguments ask for that; the
-/// status to leave with.
+/// Runs as an agent if these arguments ask this program to be one; returns the exit status.
 pub fn as_agent(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     unflake_command::agent::run(arguments)
 }
 
-/// The adapter that reaches the runner of this name, as reports and records spell it.
+/// The adapter of a runner, named as reports and records spell it.
 pub fn adapter_of(runner: &str) -> Option<&'static dyn Adapter> {
     ADAPTERS.into_iter().find(|adapter| adapter.reaches(runner))
 }
@@ -52,7 +50,7 @@ pub fn address(origin: &Origin, id: &TestId) -> Address {
     adapter_of(&origin.runner).unwrap_or(ADAPTERS[0]).address(id.as_str())
 }
 
-/// What our commands can do for the tests of the runner of this name.
+/// What our commands can do for the tests of this runner.
 pub fn offer(runner: &str) -> Offer {
     let all = || ADAPTERS.into_iter();
     let adapter = adapter_of(runner);

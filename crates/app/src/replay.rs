@@ -1,8 +1,8 @@
-//! Does a run end again as it did? One run on record, made again exactly.
+//! Does a run end again as it did? Repeats one run on record exactly.
 //!
-//! The same tests in the same order, as often, under the isolation of its campaign, in its folder,
-//! with its interpreter and options. Or, to see it without us in the process, by the project's own
-//! runner in a cold process.
+//! The same tests in the same order, with the same repetition, under the isolation of its campaign,
+//! in its folder, with its interpreter and options. Or, to see it without us in the process, with
+//! the project's own runner in a cold process.
 
 use std::time::Duration;
 
@@ -20,36 +20,36 @@ use unflake_campaign::logbook::Progress;
 use unflake_campaign::open::{now, start};
 use unflake_campaign::world::Answer;
 
-/// Who runs it.
+/// What makes the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Our agent, as it was run then.
+    /// Our agent, as for the recorded run.
     Agent,
     /// The project's own runner, without us in the process.
     PlainRunner,
 }
 
-/// What to run again.
+/// What to replay.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayRequest<'a> {
-    /// The run.
+    /// The run on record.
     pub run: &'a PastRun,
-    /// By whom.
+    /// What makes the run.
     pub by: By,
-    /// How often.
+    /// How often to replay it.
     pub tries: u32,
 }
 
-/// Why a run cannot be made again.
+/// Why a run cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The tests cannot be run.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
-    /// A test of it is gone.
+    /// A test of the run no longer exists.
     #[error("test `{id}` of the run is not collected any more")]
     Gone {
-        /// Its name.
+        /// The name of the test.
         id: TestId,
     },
     /// The project's own runner cannot perturb, nor run tests twice in one process.
@@ -60,7 +60,7 @@ pub enum ReplayError {
     Plain(String),
 }
 
-/// Runs it again.
+/// Replays a run and compares how its tests end.
 pub fn replay(
     ReplayRequest { run, by, tries }: ReplayRequest<'_>,
     project: &dyn Part,
@@ -68,7 +68,7 @@ pub fn replay(
     interrupt: &Interrupt,
     progress: &mut dyn Progress,
 ) -> Result<Replay, ReplayError> {
-    // No try begins after the one in which it was stopped.
+    // After an interrupt, no further try begins.
     let interrupt = &interrupt.lasting();
     progress.stage("collecting tests");
     let begun = now();
@@ -112,7 +112,7 @@ pub fn replay(
     Ok(replay)
 }
 
-/// The experiment in the numbers of the tests as they are collected now.
+/// The experiment, in terms of the tests as they are collected now.
 fn translated(run: &PastRun, suite: &Suite) -> Result<Experiment, ReplayError> {
     let find = |test: TestIndex| {
         let id = run.suite.id(test);
@@ -147,7 +147,7 @@ fn run_plainly(
     Ok(run.observation.attempts.iter().map(|attempt| now(attempt.test)).collect())
 }
 
-/// How each attempt ended, and what it said.
+/// How each attempt ended, and the messages of failures.
 fn run_once(
     world: &mut EngineWorld,
     experiment: &Experiment,

@@ -1,8 +1,8 @@
-//! Running the suite once, as continuous integration does, with what the history knows about the
+//! Runs the suite once, as continuous integration does, and adds what the history knows about the
 //! tests that fail.
 //!
-//! No analysis and no verdict: one order, each test once, on record like any other run. Where a
-//! crash or a timeout takes the process with it, the tests after it are run in another one.
+//! There is no analysis and no verdict: one order, each test once, on record like any other run. If
+//! a crash or a timeout ends the process, the tests after it run in another one.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -29,19 +29,19 @@ use unflake_campaign::open::{now, start};
 use unflake_campaign::recall::Recall;
 use unflake_campaign::world::{Answer, Source, Watcher};
 
-/// Campaigns looked at for what is known about a test.
+/// How many campaigns to search for what is known about a test.
 const CAMPAIGNS_MAX: usize = 50;
-/// Failing tests that are looked up; of a suite in ruins the rest is only listed.
+/// How many failing tests to look up; if a suite is in ruins, the others are only listed.
 const LOOKED_UP_MAX: usize = 100;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// In which order.
+    /// The order to run the tests in.
     pub sequence: Sequence,
-    /// The seed of that order.
+    /// The seed of a random order.
     pub seed: u64,
-    /// Where it is recorded; nowhere without.
+    /// Where the run is recorded; `None` records it nowhere.
     pub keep: Option<Keep>,
     /// The command line, as it was typed.
     pub command: String,
@@ -111,7 +111,7 @@ pub fn single(
     recorder.finish_run(if ran.is_whole { "complete" } else { "interrupted" });
     warnings.extend(recorder.take_trouble());
     let mut failing = ran.failing(&suite);
-    // What cannot be looked up is not known; the run itself is not at stake.
+    // A failed lookup leaves tests unknown; the run itself is not affected.
     let _ = look_up(&mut failing, &setting, &order, &suite, origin.campaign.as_deref());
     Ok(SuiteRun {
         sequence: request.sequence,
@@ -127,7 +127,7 @@ pub fn single(
     })
 }
 
-/// What is known of the tests so far.
+/// How the tests ended so far.
 #[derive(Default)]
 struct Ran {
     ended: BTreeMap<TestIndex, OutcomeKind>,
@@ -157,7 +157,7 @@ impl Ran {
     }
 }
 
-/// Runs an order, and what a crash cut off in processes of their own.
+/// Runs an order, and runs what a crash cut off in further processes.
 fn run_all(
     order: Order,
     suite: &Rc<Suite>,
@@ -172,7 +172,7 @@ fn run_all(
     Ran { is_whole: reach == Reach::Whole, ..noting.ran }
 }
 
-/// Writes the logbook, and takes note of how each test ended.
+/// Writes to the logbook, and records how each test ended.
 struct Noting<'l, 'p> {
     logbook: &'l mut Logbook<'p>,
     ran: Ran,
@@ -189,7 +189,7 @@ impl Watcher for Noting<'_, '_> {
     }
 }
 
-/// Adds what the history knows about each.
+/// Adds what the history knows about each failing test.
 fn look_up(
     failing: &mut [Failing],
     setting: &Setting<'_>,

@@ -1,10 +1,10 @@
 //! Which circumstance makes a test fail? Finds out, and tries the commands that show it.
 //!
 //! The analysis is `detect::shake`; here it meets a real project. A first run with all factors on
-//! says which of them this machine refuses. Everything that is run is on record, perturbation and
-//! seed included, so that `unflake replay` makes it again; and where a plain runner can be given
-//! the same circumstances by its environment or by its shell, that command is tried too, and shown
-//! only if it shows the failure.
+//! shows which of them this machine refuses. All runs are on record, with perturbation and seed, so
+//! that `unflake replay` can repeat them; and if a plain runner can be given the same circumstances
+//! through its environment or its shell, that command is tried too, and shown only if it shows the
+//! failure.
 
 use std::time::Duration;
 
@@ -38,19 +38,19 @@ const TRIES: u32 = 3;
 /// What to find out, and at what price.
 #[derive(Clone, Debug)]
 pub struct ShakeRequest {
-    /// About which test.
+    /// The test to shake.
     pub test: TestId,
-    /// Among which factors.
+    /// The factors to try.
     pub factors: Factors,
-    /// A factor that matters under at least this share of all seeds is to be found.
+    /// A factor that matters under at least this share of seeds should be found.
     pub rate_min: Rate,
-    /// Seeds of runs follow from this.
+    /// The seeds of runs are derived from this.
     pub seed: u64,
-    /// At what price, and how sure.
+    /// What it may cost, and how sure the answer must be.
     pub budget: Budget,
     /// When to stop whatever is running.
     pub wall_max: Option<Duration>,
-    /// Where it is recorded; nowhere without.
+    /// Where the runs are recorded; `None` records them nowhere.
     pub keep: Option<Keep>,
     /// The command line, as it was typed.
     pub command: String,
@@ -135,7 +135,7 @@ pub fn shake(
     Ok(shaking)
 }
 
-/// What ended it early, if anything did: a warning, or if nothing is known by then, an error.
+/// What ended it early: a warning, or an error if nothing was known by then; `None` if nothing did.
 fn broken_off(
     error: Option<WorldError>,
     shaken: &Shaken,
@@ -157,7 +157,7 @@ fn experiment(test: TestIndex, factors: Factors, seed: u64, number: u64) -> Expe
     }
 }
 
-/// Factors that cannot be had here, with the reasons.
+/// Factors that cannot be perturbed here, with the reasons.
 fn refused(
     world: &mut EngineWorld,
     test: TestIndex,
@@ -179,7 +179,7 @@ struct Bench<'a> {
     recorder: &'a Recorder,
 }
 
-/// What was seen when a run was made again.
+/// What replaying a run showed.
 #[derive(Default)]
 struct Again {
     tried: Confirmation,
@@ -192,7 +192,7 @@ impl Bench<'_> {
     fn exhibits(&self, shaken: &Shaken, mut world: Option<&mut EngineWorld>) -> Vec<Shook> {
         let mut exhibits = Vec::new();
         for culprit in &shaken.culprits {
-            // Who has pressed Ctrl-C does not want to wait for more runs.
+            // A user who has pressed Ctrl-C does not want to wait for more runs.
             let again = world.as_deref_mut().and_then(|world| self.again(world, culprit).ok());
             let is_stopped = again.is_none();
             let again = again.unwrap_or_default();
@@ -224,7 +224,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Makes the run again, as `unflake replay` would.
+    /// Replays the run, as `unflake replay` would.
     fn again(&self, world: &mut EngineWorld, culprit: &Culprit) -> Result<Again, Stopped> {
         let tried = Confirmation { tries: TRIES, ..Confirmation::default() };
         let mut again = Again { tried, ..Again::default() };
@@ -244,8 +244,8 @@ impl Bench<'_> {
         Ok(again)
     }
 
-    /// The same by the project's own runner, if it can be given these circumstances and then shows
-    /// what it should.
+    /// The same with the project's own runner, if these circumstances can be set for it and it then
+    /// shows the expected outcome.
     fn plainly(&self, culprit: &Culprit, again: &Again) -> Option<Plainly> {
         let can_be_given =
             |it: &Applied| !it.env.is_empty() || it.before.is_some() || it.first.is_some();
@@ -278,7 +278,7 @@ fn said(failures: Vec<FailedAttempt>) -> Option<Failure> {
     failures.into_iter().next().map(|failed| failed.failure)
 }
 
-/// How the test ends under the factors.
+/// How the test should end under the factors.
 fn expected(culprit: &Culprit) -> Evidence {
     if culprit.makes_it_fail() { Evidence::Fail } else { Evidence::Pass }
 }

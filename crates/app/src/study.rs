@@ -1,8 +1,8 @@
-//! How often does each test fail, in the suite and alone, in which orders, together with which?
+//! How often does each test fail, in the suite and alone, in which orders, and together with which?
 //!
-//! A campaign of its own, on record and resumable like any other: batches of runs of the whole
-//! suite, then the flaky tests alone ([`unflake_detect::rerun_study`]). Nothing is decided while it
-//! goes; the tables are made of all runs in the end, also if it was cut short.
+//! It is a campaign, on record and resumable like any other: batches of runs of the whole suite,
+//! then the flaky tests alone ([`unflake_detect::rerun_study`]). Nothing is decided on the way; the
+//! tables are made from all runs at the end, even if it was cut short.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,23 +26,23 @@ use unflake_campaign::logbook::{Logbook, Progress};
 use unflake_campaign::open::{how_it_ended, now, start};
 use unflake_campaign::world::{Answer, Finish, Source, Watcher};
 
-/// Failure rates that lie no further apart than this are the same to a developer.
+/// Failure rates no further apart than this are the same to a developer.
 const MARGIN: f64 = 0.1;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct RerunRequest {
-    /// How much.
+    /// How many runs to make.
     pub settings: Batches,
-    /// At what price, and how sure.
+    /// What it may cost, and how sure the intervals must be.
     pub budget: Budget,
     /// When to stop whatever is running.
     pub wall_max: Option<Duration>,
-    /// Where it is kept; nowhere without.
+    /// Where the campaign is kept; `None` keeps it nowhere.
     pub keep: Option<Keep>,
 }
 
-/// Studies a project by running it again and again.
+/// Studies a project by running it many times.
 pub fn study_reruns(
     request: &RerunRequest,
     project: &dyn Part,
@@ -128,7 +128,7 @@ impl RerunRequest {
     }
 }
 
-/// The different orders of a study. Small suites have few, and batches then share one.
+/// The distinct orders of a study. Small suites have few, so that batches share them.
 fn orders(request: &RerunRequest, suite: &Suite) -> BTreeMap<Vec<TestIndex>, usize> {
     let mut orders = BTreeMap::new();
     for batch in 0..request.settings.n_batches {
@@ -139,7 +139,7 @@ fn orders(request: &RerunRequest, suite: &Suite) -> BTreeMap<Vec<TestIndex>, usi
     orders
 }
 
-/// Keeps all runs.
+/// Collects all runs.
 struct Gathered<'p> {
     logbook: Logbook<'p>,
     orders: BTreeMap<Vec<TestIndex>, usize>,
@@ -158,7 +158,7 @@ impl Watcher for Gathered<'_> {
 }
 
 impl Gathered<'_> {
-    /// For each order, the first run that had it; none from the first on that was not run.
+    /// For each order, the first run that had it; stops at the first order that was not run.
     fn order_runs(&self, campaign: &str) -> Vec<String> {
         let mut first: BTreeMap<usize, u64> = BTreeMap::new();
         for (experiment, _) in &self.runs {
@@ -171,7 +171,7 @@ impl Gathered<'_> {
         (0..).map_while(|order| Some(format!("{campaign}/{}", first.get(&order)?))).collect()
     }
 
-    /// In the order in which they were asked for.
+    /// The runs, in the order in which they were asked for.
     fn into_runs(mut self, n_tests: usize) -> Runs {
         self.runs.sort_by_key(|(experiment, _)| experiment.run);
         let mut runs = Runs::default();

@@ -16,14 +16,14 @@ use unflake_model::{TestId, Verdict};
 
 use crate::learn::Line;
 
-/// Campaigns of the history that are asked about a test.
+/// How many campaigns of the history to search for a test.
 const N_CAMPAIGNS: usize = 20;
 
-/// Attempts in which a test never failed, from which on it is held to be sound.
+/// After this many attempts without a failure, a test counts as sound.
 const N_ATTEMPTS_SOUND: u64 = 2;
 
 /// Runs the suite once, traced, and the tests that call functions of the set once more to count
-/// the calls.
+/// these calls.
 pub fn trace(
     project: &dyn Part,
     set: &Set,
@@ -40,7 +40,7 @@ pub fn trace(
     Ok(traced)
 }
 
-/// What was traced, as lines to learn from, with what the history knows about each test.
+/// The traced tests as lines to learn from, with what the history knows about each.
 pub fn labelled(
     traced: &Traced,
     project: &str,
@@ -73,7 +73,7 @@ pub fn labelled(
     Ok(lines.collect())
 }
 
-/// Whether a test fails at random, as far as is known.
+/// Whether a test fails at random; `None` if unknown.
 fn fails_at_random(verdict: Option<Verdict>, n_attempts: u64) -> Option<bool> {
     match verdict {
         Some(Verdict::Ndod | Verdict::Ndoi | Verdict::NodUndecided | Verdict::Id) => Some(true),

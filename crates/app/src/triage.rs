@@ -25,25 +25,25 @@ use unflake_campaign::open::start;
 use unflake_campaign::recall::Recall;
 use unflake_campaign::world::{Answer, Source, Watcher};
 
-/// What to do.
+/// What to triage, and how thoroughly.
 #[derive(Clone, Debug)]
 pub struct TriageRequest {
-    /// The report, as JUnit XML: one file, or several that belong together.
+    /// The reports, as JUnit XML: one file, or several that belong together.
     pub reports: Vec<String>,
-    /// Runs in each condition.
+    /// How many runs to make in each condition.
     pub tries: u64,
-    /// Other seeds.
+    /// How many other seeds to try.
     pub n_seeds: u64,
-    /// At most so many failed tests.
+    /// How many failed tests to investigate at most.
     pub tests_max: usize,
-    /// When to stop.
+    /// When to stop whatever is running.
     pub wall_max: Option<Duration>,
 }
 
-/// Why nothing could be found out.
+/// Why the failures could not be triaged.
 #[derive(Debug, thiserror::Error)]
 pub enum TriageError {
-    /// The report makes no sense.
+    /// The report cannot be read.
     #[error("it is no JUnit XML")]
     Report(#[from] NoReport),
     /// The tests could not be run.
@@ -51,7 +51,7 @@ pub enum TriageError {
     Campaign(#[from] CampaignError),
 }
 
-/// Runs the failed tests of a report again, and says what they are.
+/// Reruns the failed tests of a report, and gives each a verdict.
 pub fn triage(
     request: &TriageRequest,
     project: &dyn Part,
@@ -87,7 +87,7 @@ pub fn triage(
     let budget = Budget::unlimited(Confidence::USUAL);
     let asked = failed.clone();
     let analysis = Analysis::new(Rc::clone(&suite), budget, |lab| judge(lab, asked, conditions));
-    // One thing at a time: a build machine has others to do.
+    // One run at a time: a build machine has other things to do.
     let mut world = EngineWorld::new(engine, 1);
     let mut telling = Telling { suite: &suite, told: String::new(), progress };
     let (judged, _) = drive(analysis, &mut world, &mut Recall::default(), &mut telling);
@@ -110,7 +110,7 @@ pub fn triage(
     })
 }
 
-/// Tells which test is run again.
+/// Reports which test is rerun.
 struct Telling<'a> {
     suite: &'a Suite,
     told: String,

@@ -1,7 +1,7 @@
-//! Stopped by the user or by the clock, on little projects with a real Python.
+//! What happens when the user or the clock stops a command, on small projects with a real Python.
 //!
-//! Nothing here waits for time to pass: who is told what begins raises the interrupt there, and
-//! tests of a project knock at a socket when it is their turn.
+//! No test waits for time to pass: a progress listener raises the interrupt when a stage begins,
+//! and tests of a project connect to a socket when it is their turn.
 
 #![expect(
     clippy::unwrap_used,
@@ -37,13 +37,13 @@ use unflake_stats::rate::Rate;
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 const AMPLE: Duration = Duration::from_mins(3);
 
-/// A little project.
+/// A small project.
 struct Little {
     _folder: TempDir,
     project: Project,
 }
 
-/// A folder outside of any project, of which a plain run has its own view.
+/// A folder outside of any project, of which plain runs have their own view.
 struct Outside(TempDir);
 
 impl Outside {
@@ -51,7 +51,7 @@ impl Outside {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// A test that knocks here in its third run, and stays there.
+    /// A test that connects to the socket here in its third run, and blocks there.
     fn knocking(&self) -> String {
         let text = "import os, signal, socket\n\n\n\
             def test_it():\n    \
@@ -66,14 +66,14 @@ impl Outside {
         text.replace("OUTSIDE", self.0.path().to_str().unwrap())
     }
 
-    /// Raises the interrupt when a test knocks.
+    /// Raises the interrupt when a test connects.
     fn raise_at_knock(&self, interrupt: &Interrupt) {
         let interrupt = interrupt.clone();
         let door = UnixListener::bind(self.0.path().join("door")).unwrap();
         thread::spawn(move || door.accept().map(|_| interrupt.raise()));
     }
 
-    /// A history here of a project.
+    /// A history of a project, kept here.
     fn keep(&self, little: &Little) -> Keep {
         Keep {
             file: self.0.path().join("history.sqlite"),
@@ -115,7 +115,7 @@ fn limits() -> Limits {
     }
 }
 
-/// Raises the interrupt as soon as something begins that is called like this.
+/// Raises the interrupt as soon as a stage with this name begins.
 struct Raiser {
     at: &'static str,
     interrupt: Interrupt,
@@ -139,7 +139,7 @@ impl Progress for Raiser {
     fn ran(&mut self, _standing: Standing) {}
 }
 
-/// What came of two broken tests that were looked into until something began.
+/// The triage of two broken tests, stopped when a stage begins.
 fn triage_until(at: &'static str) -> Result<Triage, TriageError> {
     let tests = "def test_a():\n    assert False\n\n\ndef test_b():\n    assert False\n";
     let little = Little::new(&[("test_it.py", tests)]);
@@ -203,7 +203,7 @@ fn a_replay_tells_of_the_tries_before_the_one_that_was_stopped() {
         let stopped = again(3).unwrap();
         assert_eq!((stopped.tries, stopped.tries_asked), (1, 3), "{stopped:?}");
         assert_eq!((stopped.n_as_recorded(), stopped.differences.len()), (1, 0), "{stopped:?}");
-        // One that was stopped before says nothing about the next.
+        // An earlier interrupt does not affect the next replay.
         assert_eq!(again(2).unwrap().tries, 2);
     }
 }
@@ -227,7 +227,7 @@ fn a_replay_that_is_stopped_in_its_first_try_has_nothing_to_tell() {
     }
 }
 
-/// What came of mending a victim until something began.
+/// The attempt to mend a victim, stopped when a stage begins.
 fn fix_until(at: &'static str) -> Fix {
     let tests = "import state\n\n\n\
         def test_polluter():\n    state.x = 1\n\n\n\

@@ -1,4 +1,4 @@
-//! How good would the set be for tests it has not seen?
+//! How good would a learned set be for tests it has not seen?
 //!
 //! The tests are dealt into folds; for each, a set is learned from all others and judged on it.
 //! Tests of one project are alike, so whole projects are dealt where there are enough of them.
@@ -11,16 +11,16 @@ use unflake_model::random::Random;
 use crate::learn::{Learned, Options, Score, evaluate_within, learn_within};
 use crate::sample::{Bits, Sample};
 
-/// One fold.
+/// One fold: the tests set aside, and how the set learned from the others does on them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fold {
-    /// Tests set aside.
+    /// How many tests were set aside.
     pub n_tests: usize,
-    /// Of them flaky.
+    /// How many of them are flaky.
     pub n_flaky: usize,
     /// What was learned from the others.
     pub learned: Learned,
-    /// What that does on those set aside.
+    /// How that set does on the tests set aside.
     pub score: Score,
 }
 
@@ -40,7 +40,7 @@ pub fn cross_validate(sample: &Sample, options: &Options, n_folds: usize, seed: 
         .collect()
 }
 
-/// The fold of each test.
+/// The fold that each test is dealt into.
 fn deal(sample: &Sample, n_folds: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
     let mut flaky_projects: Vec<&str> =
@@ -64,7 +64,7 @@ fn deal(sample: &Sample, n_folds: usize, seed: u64) -> Vec<usize> {
         }
     }
     random.shuffle(&mut groups);
-    // Those with flaky tests are dealt first, and evenly.
+    // Groups with flaky tests are dealt first, and evenly.
     groups.sort_by_key(|(is_flaky, _)| !is_flaky);
     let mut dealt = vec![0; sample.tests.len()];
     for (number, (_, tests)) in groups.into_iter().enumerate() {

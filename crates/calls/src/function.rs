@@ -1,6 +1,7 @@
 //! How is a function named?
 //!
-//! By its module and its name there, as `threading:Condition.wait`. The file it stands in is not
+//! By its module and its name within it, as `threading:Condition.wait`. The file it stands in is
+//! not
 //! part of the name: the same function must be the same in all projects.
 
 use std::fmt;
@@ -8,25 +9,25 @@ use std::str::FromStr;
 
 /// A function that a test can call.
 ///
-/// Invariant: module and name are not empty, and the module has no colon.
+/// Invariant: neither module nor name is empty, and the module has no colon.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function {
     module: Box<str>,
     name: Box<str>,
 }
 
-/// A text that names no function.
+/// The text does not name a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` names no function; give MODULE:NAME, as `threading:Condition.wait`")]
 pub struct InvalidFunction(String);
 
 impl Function {
-    /// The module it is of.
+    /// The module that defines it.
     pub fn module(&self) -> &str {
         &self.module
     }
 
-    /// Its name there, with its class if it has one.
+    /// Its name within the module, with its class if it has one.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -1,20 +1,22 @@
 //! Which functions tell flaky tests from others best?
 //!
-//! Greedily: begin with none; add the function that raises the objective most; stop when none does.
-//! The objective is the F-beta score of "exposed, so flaky": with more beta, a flaky test missed
-//! weighs more than a sound one exposed. For a set that exposes `n` tests, `t` of them flaky, of
+//! Greedily: begin with no function; add the function that raises the objective most; stop when
+//! none does. The objective is the F-beta score of "exposed, so flaky": with a larger beta, a
+//! missed flaky test weighs more than an exposed sound one. For a set that exposes `n` tests, `t`
+//! of them flaky, of
 //! `p` flaky ones in all,
 //!
 //! ```text
 //! F = (1 + b²) t / (b² p + n)
 //! ```
 //!
-//! Of functions that raise it equally, the first by name is taken, so the answer follows from the
-//! tests alone. A greedy set need not be the best one; it is the published procedure, and each step
-//! of it can be followed by hand.
+//! If several raise it equally, the first by name is taken, so the answer follows from the tests
+//! alone. A greedy set need not be the best one; it is the published procedure, and each step of it
+//! can be followed by hand.
 //!
-//! Either all flaky tests are looked at together, or those of each root cause by themselves, and
-//! the sets are put together. Then flaky tests of other causes count neither way.
+//! Either all flaky tests are taken together, or the tests of each root cause are learned from
+//! separately and the sets are united. In the latter case, flaky tests of other causes count
+//! neither way.
 
 use std::collections::BTreeSet;
 
@@ -24,14 +26,14 @@ use crate::function::Function;
 use crate::sample::{Bits, Sample};
 use crate::set::{Pattern, Set};
 
-/// How to learn.
+/// Options for learning a set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// How much more a missed flaky test weighs; see [`Beta`].
     pub beta: Beta,
-    /// What is looked at together.
+    /// Whether root causes are learned together or separately.
     pub grouping: Grouping,
-    /// Functions that are not taken, however well they do.
+    /// Functions to leave out, however well they do.
     pub drop: Drop,
 }
 
@@ -39,24 +41,24 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Beta(f64);
 
-/// A number that is no beta.
+/// The number is not a valid beta.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("`{0}` is no beta; give a number above 0")]
 pub struct InvalidBeta(f64);
 
 impl Beta {
-    /// Checks it.
+    /// Checks that the value is finite and above zero.
     pub fn new(value: f64) -> Result<Self, InvalidBeta> {
         let is_one = value.is_finite() && value > 0.0;
         if is_one { Ok(Self(value)) } else { Err(InvalidBeta(value)) }
     }
 
-    /// The number.
+    /// The weight, finite and above zero.
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// The score of a set.
+    /// The F-beta score of a set that exposes this many tests.
     pub fn score(self, n_flaky: usize, n_exposed: usize, n_exposed_flaky: usize) -> f64 {
         if n_exposed_flaky == 0 {
             return 0.0;
@@ -66,68 +68,68 @@ impl Beta {
     }
 }
 
-/// What is looked at together.
+/// Whether root causes are learned together or separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// All flaky tests.
+    /// All flaky tests together.
     Pooled,
-    /// The flaky tests of each root cause; those of unknown cause not at all.
+    /// The flaky tests of each root cause separately; those of unknown cause are left out.
     PerCause,
 }
 
-/// Functions that are not taken.
+/// Functions that are never chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drop {
-    /// Those that expose flaky tests in one project at most: they are likely its own.
+    /// Functions that expose flaky tests in at most one project: they are likely its own.
     pub is_solo_dropped: bool,
-    /// Those to which no root cause can be given.
+    /// Functions to which no root cause can be assigned.
     pub is_cryptic_dropped: bool,
-    /// All but these, if given.
+    /// All functions but these; `None` drops none.
     pub only: Option<BTreeSet<Function>>,
 }
 
-/// A function that was taken.
+/// A function that was chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// The function.
+    /// The chosen function.
     pub function: Function,
-    /// What it makes likely.
+    /// The root cause it suggests, if known.
     pub cause: Option<RootCause>,
-    /// All by itself.
+    /// What it exposes on its own.
     pub alone: Exposed,
-    /// What it adds to those taken before it.
+    /// What it exposes beyond those chosen before it.
     pub added: Exposed,
 }
 
 /// How many tests are exposed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exposed {
-    /// All.
+    /// All exposed tests, flaky or not.
     pub n: usize,
-    /// Of them flaky.
+    /// The flaky ones among them.
     pub n_flaky: usize,
 }
 
-/// What a set does on some tests.
+/// How well a set does on some tests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// The exposed share of the flaky tests; none if there are none.
+    /// The exposed share of the flaky tests; `None` if no test is flaky.
     pub recall: Option<f64>,
     /// The exposed share of all tests.
     pub cost: f64,
 }
 
-/// What was learned.
+/// The result of learning: a set and how well it does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// In the order in which they were taken, cause by cause.
+    /// In the order in which they were chosen, cause by cause.
     pub chosen: Vec<Chosen>,
-    /// On the tests that were learned from.
+    /// How well it does on the tests it was learned from.
     pub score: Score,
 }
 
 impl Learned {
-    /// As a set.
+    /// The chosen functions as a set of patterns.
     pub fn set(&self) -> Set {
         let patterns = self.chosen.iter().map(|it| (Pattern::from(&it.function), it.cause));
         Set::new(patterns.collect())
@@ -162,7 +164,7 @@ pub(crate) fn learn_within(sample: &Sample, within: &Bits, options: &Options) ->
     described(sample, within, &taken)
 }
 
-/// The tests that count when a cause is looked at, and the flaky ones of them.
+/// The tests that count when a cause is learned, and the flaky ones among them.
 fn of_cause(sample: &Sample, within: &Bits, cause: RootCause) -> (Bits, Bits) {
     let n = sample.tests.len();
     let is_of_it = |test: &usize| {
@@ -174,7 +176,7 @@ fn of_cause(sample: &Sample, within: &Bits, cause: RootCause) -> (Bits, Bits) {
     (Bits::of(n, (0..n).filter(counts)), Bits::of(n, (0..n).filter(is_of_it)))
 }
 
-/// Those of known cause say themselves what they make likely; else the tests that call it do.
+/// Functions of the built-in set have a cause; for others, the tests that call them suggest one.
 fn cause_of(sample: &Sample, function: usize) -> Option<RootCause> {
     let known = Set::known().cause_of(&sample.functions[function]).flatten();
     known.or_else(|| sample.likely_cause(function))
@@ -190,7 +192,7 @@ fn candidates(sample: &Sample, drop: &Drop) -> Vec<usize> {
     (0..sample.functions.len()).filter(is_meant).collect()
 }
 
-/// The functions taken, in the order in which they were. Ends, because each exposes a test more.
+/// The chosen functions, in order. Ends because each one exposes at least one more test.
 fn greedy(
     sample: &Sample,
     candidates: &[usize],
@@ -236,7 +238,7 @@ fn described(sample: &Sample, within: &Bits, taken: &[(usize, Option<RootCause>)
     Learned { chosen, score: score(sample, within, &covered) }
 }
 
-/// What a set that exposes these tests does on some.
+/// How well a set that exposes these tests does on some of them.
 fn score(sample: &Sample, within: &Bits, exposed: &Bits) -> Score {
     let nothing = Bits::of(sample.tests.len(), std::iter::empty());
     let (n, n_exposed_flaky) = exposed.n_new(within, &nothing, &sample.flaky);
@@ -247,7 +249,7 @@ fn score(sample: &Sample, within: &Bits, exposed: &Bits) -> Score {
     }
 }
 
-/// What a set does on all tests of a sample.
+/// How well a set does on all tests of a sample.
 pub fn evaluate(sample: &Sample, set: &Set) -> Score {
     let all = Bits::of(sample.tests.len(), 0..sample.tests.len());
     evaluate_within(sample, &all, set)

@@ -1,8 +1,8 @@
-//! Tests whose functions and whose flakiness are known: what is learned from.
+//! The tests that sets are learned from: their functions and their flakiness are known.
 //!
 //! For each function the tests that call it are a row of bits, so that ten thousand tests times
-//! five thousand functions are six megabytes, and to ask what one more function would expose is a
-//! few hundred words' work.
+//! five thousand functions take six megabytes, and finding what one more function would expose
+//! takes a few hundred words' work.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::function::Function;
 /// What is known about one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// The project it is of.
+    /// The project it belongs to.
     pub project: String,
-    /// What it calls.
+    /// The functions it calls.
     pub functions: Vec<Function>,
     /// Whether it fails at random.
     pub is_flaky: bool,
-    /// Why, if anybody knows.
+    /// Why it does, if that is known.
     pub cause: Option<RootCause>,
 }
 
-/// Tests, as bits.
+/// A set of tests, one bit each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits(Vec<u64>);
 
@@ -54,7 +54,8 @@ impl Bits {
         self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones() as usize).sum()
     }
 
-    /// How many of `self` are in `within` and not in `without`; and how many of those in `also`.
+    /// How many of `self` are in `within` but not in `without`; and how many of those are in
+    /// `also`.
     pub(crate) fn n_new(&self, within: &Self, without: &Self, also: &Self) -> (usize, usize) {
         let words = self.0.iter().zip(&within.0).zip(&without.0).zip(&also.0);
         words.fold((0, 0), |(n, n_also), (((a, within), without), also)| {
@@ -68,7 +69,7 @@ impl Bits {
 #[derive(Clone, Debug)]
 pub struct Sample {
     pub(crate) tests: Vec<Known>,
-    /// In the order of their names: ties are decided by it.
+    /// Sorted by name: this breaks ties.
     pub(crate) functions: Vec<Function>,
     /// For each function, the tests that call it.
     pub(crate) rows: Vec<Bits>,
@@ -76,7 +77,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of these tests.
+    /// A sample of these tests.
     pub fn new(tests: Vec<Known>) -> Self {
         let mut callers: BTreeMap<&Function, Vec<usize>> = BTreeMap::new();
         for (number, test) in tests.iter().enumerate() {
@@ -91,7 +92,7 @@ impl Sample {
         Self { tests, functions, rows, flaky }
     }
 
-    /// The tests.
+    /// The tests, in the order given.
     pub fn tests(&self) -> &[Known] {
         &self.tests
     }
@@ -106,7 +107,7 @@ impl Sample {
         self.flaky.n()
     }
 
-    /// In how many projects a function is called by a flaky test.
+    /// In how many projects some flaky test calls the function.
     pub(crate) fn n_projects(&self, function: usize) -> usize {
         let flaky = (0..self.tests.len())
             .filter(|test| self.rows[function].holds(*test) && self.flaky.holds(*test));
@@ -116,7 +117,7 @@ impl Sample {
         projects.len()
     }
 
-    /// The most frequent known cause of the flaky tests that call a function; the first of equals.
+    /// The most frequent known cause of the flaky tests that call a function; ties go to the first.
     pub(crate) fn likely_cause(&self, function: usize) -> Option<RootCause> {
         let mut n: BTreeMap<RootCause, usize> = BTreeMap::new();
         for test in (0..self.tests.len()).filter(|test| self.rows[function].holds(*test)) {

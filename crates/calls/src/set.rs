@@ -1,8 +1,8 @@
 //! Which functions are characteristic, and of what?
 //!
 //! A pattern is the name of a function, with `*` for any text: `Random.*` is every method of every
-//! class of that name, `_io:open` one function of one module. A pattern without a module is for
-//! all modules, and must fit the whole name: `open` does not fit `Door.open`.
+//! class of that name, `_io:open` one function of one module. A pattern without a module is holds
+//! for all modules, and must match the whole name: `open` does not match `Door.open`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,24 +12,24 @@ use unflake_model::RootCause;
 
 use crate::function::Function;
 
-/// The name of one function, or of many.
+/// A pattern for the names of one function or of many.
 ///
-/// Invariant: not empty; without control characters, so that it can stand in a file.
+/// Invariant: not empty, and free of control characters, so that it can be written to a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern(Box<str>);
 
-/// A text that is no pattern.
+/// The text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no pattern of functions; give NAME or MODULE:NAME, with * for any text")]
 pub struct InvalidPattern(String);
 
 impl Pattern {
-    /// As it was given.
+    /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether this function is meant.
+    /// Whether the pattern matches this function.
     pub fn fits(&self, function: &Function) -> bool {
         match self.0.split_once(':') {
             Some((module, name)) => like(module, function.module()) && like(name, function.name()),
@@ -38,14 +38,14 @@ impl Pattern {
     }
 }
 
-/// Whether a text is as the pattern says, in which `*` is any text.
+/// Whether a text matches the pattern, in which `*` is any text.
 fn like(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };
     for part in parts {
-        // The earliest is as good as any later one: what follows has the more room.
+        // The earliest match is as good as any later one: it leaves most room for the rest.
         let Some(at) = rest.find(part) else { return false };
         rest = &rest[at + part.len()..];
     }
@@ -76,11 +76,11 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// For Python: those of the research it is from, with what later versions of Python call the same
-/// things (`start_joinable_thread`), without its trouble with class methods (`type.now`), and with
-/// whatever else asks a clock, a generator, the network, the file system or the scheduler. `posix`
-/// is what `os` is made of. `strftime`, `localtime` and the like are not told apart by whether they
-/// were given a time, so they count only where they always ask the clock.
+/// For Python: the functions of the published set, the names that later versions of Python have for
+/// the same things (`start_joinable_thread`), without its trouble with class methods (`type.now`),
+/// and everything else that asks a clock, a generator, the network, the file system or the
+/// scheduler. `posix` is what `os` is made of. Whether `strftime`, `localtime` and the like were
+/// given a time cannot be seen, so they count only where they always ask the clock.
 const PYTHON: &[(&str, RootCause)] = &[
     ("Condition.wait", RootCause::AsyncWait),
     ("time:sleep", RootCause::AsyncWait),
@@ -147,8 +147,8 @@ const PYTHON: &[(&str, RootCause)] = &[
     ("tempfile:*Temporary*", RootCause::Io),
 ];
 
-/// For Java: the same things. The order of hash maps is not among them: it is the same in every run
-/// of the same Java, and tests that rely on it are found otherwise (`id`).
+/// For Java: the same things. The order of hash maps is not included: it is the same in every run
+/// of the same Java, and tests that rely on it are found in other ways (`id`).
 const JAVA: &[(&str, RootCause)] = &[
     ("java.lang:Thread.sleep(*", RootCause::AsyncWait),
     ("java.lang:Thread.join(*", RootCause::AsyncWait),
@@ -208,40 +208,40 @@ const JAVA: &[(&str, RootCause)] = &[
 /// A characteristic function that a test calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Exposure<'a> {
-    /// What it makes likely, if anybody knows.
+    /// The root cause it suggests, if known.
     pub cause: Option<RootCause>,
-    /// The function.
+    /// The characteristic function.
     pub function: &'a Function,
 }
 
-/// Characteristic functions.
+/// A set of characteristic functions, given by patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Set {
     patterns: Vec<(Pattern, Option<RootCause>)>,
 }
 
 impl Set {
-    /// Of these; where two fit a function, the first says the cause.
+    /// A set of these patterns; where two match a function, the first decides the cause.
     pub fn new(patterns: Vec<(Pattern, Option<RootCause>)>) -> Self {
         Self { patterns }
     }
 
-    /// The one made by hand.
+    /// The built-in set, made by hand.
     ///
-    /// One for all languages: names of one are no names of the other, since Java's have their
-    /// parameters in them.
+    /// It serves all languages: no name of one is a name of another, since those of Java include
+    /// their parameters.
     pub fn known() -> Self {
         let known = PYTHON.iter().chain(JAVA);
         let patterns = known.map(|(text, cause)| (Pattern((*text).into()), Some(*cause)));
         Self::new(patterns.collect())
     }
 
-    /// The patterns and what they stand for.
+    /// The patterns, each with the root cause it suggests.
     pub fn patterns(&self) -> &[(Pattern, Option<RootCause>)] {
         &self.patterns
     }
 
-    /// Whether a function is characteristic, and of what.
+    /// The root cause of a characteristic function, `Some(None)` if unknown; `None` for any other.
     pub fn cause_of(&self, function: &Function) -> Option<Option<RootCause>> {
         self.patterns.iter().find(|(pattern, _)| pattern.fits(function)).map(|(_, cause)| *cause)
     }
@@ -251,7 +251,7 @@ impl Set {
         functions.any(|function| self.cause_of(function).is_some())
     }
 
-    /// The characteristic ones of some functions.
+    /// Those of the functions that are characteristic.
     pub fn exposures<'a>(
         &self,
         functions: impl Iterator<Item = &'a Function>,

@@ -1,4 +1,4 @@
-//! The greedy optimiser against enumeration, and what must hold of whatever it answers.
+//! The greedy optimiser against enumeration, and properties of every answer.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ fn function(number: usize) -> Function {
     format!("m:f{number}").parse().unwrap()
 }
 
-/// What is known about a test.
+/// Whether a test is flaky, and whether it is known why.
 #[derive(Clone, Copy, Debug)]
 enum Label {
     Sound,
@@ -40,7 +40,7 @@ fn options(beta: f64) -> Options {
     Options { beta: Beta::new(beta).unwrap(), grouping: Grouping::Pooled, drop: Drop::default() }
 }
 
-/// The score by its definition: precision and recall.
+/// The score by its definition, from precision and recall.
 fn score(tests: &[Known], set: &BTreeSet<Function>, beta: f64) -> f64 {
     let is_exposed = |it: &&Known| it.functions.iter().any(|f| set.contains(f));
     let n_exposed = tests.iter().filter(is_exposed).count() as f64;
@@ -57,7 +57,7 @@ fn chosen(sample: &Sample, options: &Options) -> Vec<Function> {
     learn(sample, options).chosen.into_iter().map(|it| it.function).collect()
 }
 
-/// Tests with arbitrary functions out of a few.
+/// Tests that call arbitrary functions from a small pool.
 fn suites() -> impl Strategy<Value = Vec<Known>> {
     let cause = prop_oneof![
         2 => Just(Label::Sound),
@@ -132,8 +132,8 @@ proptest! {
 
 #[test]
 fn greedy_is_best_on_small_suites_as_often_as_it_is_known_to_be() {
-    // By enumeration of all sets of six functions on 200 suites: greedy reaches the optimum on
-    // almost all of them, and never less than nine tenths of it.
+    // Established by enumerating all sets of six functions on 200 suites: greedy reaches the
+    // optimum on almost all of them, and never less than nine tenths of it.
     let mut n_best = 0;
     for seed in 0..200 {
         let mut random = Random::new(seed);

@@ -1,10 +1,11 @@
-//! Does isolation change the suite? The original order, under isolation and with the plain runner.
+//! Does isolation change the suite? Runs the original order under isolation and with the plain
+//! runner.
 //!
 //! A suite that needs the network, its home folder or its neighbours must not be called flaky
 //! because we took them away. So the original order is run both ways. Where the same tests differ
-//! every time, isolation is taken back level by level, network first, until both agree. What
-//! differs under those levels that the plain runner is under as well is not their fault, and no
-//! reason to do without: these keep the work tree and the home folder as they are.
+//! every time, isolation is removed level by level, network first, until both agree. Levels that
+//! the plain runner also runs under cannot be to blame for a difference and stay: they keep the
+//! work tree and the home folder as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,15 +20,15 @@ use unflake_model::{
 use crate::engine_world::{EngineWorld, Stopped};
 use crate::world::Answer;
 
-/// How often both are compared where they differ, until a difference is taken to be there for good.
-/// A test that fails at random, half of the time at worst, differs in one way in all of them in 5
-/// suites of 10,000; in three, it was 3 of 100, and a suite has many tests.
+/// How often both are compared before a difference between them is taken to be permanent. A test
+/// that fails at random, at worst half of the time, differs in the same way all six times in 5
+/// suites of 10,000; with three times it was 3 of 100, and a suite has many tests.
 const N_COMPARED: u32 = 6;
 
-/// The same for tests that chance was ruled out for under more isolation.
+/// The same, for tests where chance was ruled out under more isolation.
 const N_COMPARED_AGAIN: u32 = 2;
 
-/// The first run of a study, and what was learnt from it.
+/// The first run of a campaign, and what it showed.
 #[derive(Debug)]
 pub(crate) struct Baseline {
     pub(crate) experiment: Experiment,
@@ -50,7 +51,7 @@ impl Baseline {
     }
 }
 
-/// Whether the plain runner is under this level as well: it must leave no more behind than we do.
+/// Whether the plain runner is under this level as well: it must not leave more behind than we do.
 fn is_shared(level: Level) -> bool {
     matches!(level, Level::Tree | Level::Home)
 }
@@ -67,7 +68,7 @@ pub(crate) fn baseline(
     let (shared, own): (Vec<Level>, Vec<Level>) =
         levels.iter().partition(|level| is_shared(**level));
     let under = |n_own: usize| [&shared, &own[..n_own]].concat();
-    // How many levels were left, and what differed under them.
+    // For each step: the tests that differed under the levels then left.
     let mut steps: Vec<BTreeSet<TestIndex>> = Vec::new();
     let no_fault = loop {
         let among = steps.last();
@@ -101,9 +102,10 @@ pub(crate) fn baseline(
     Ok(Baseline { experiment, answer, warnings })
 }
 
-/// Tests that differ between this run and the plain runner, and in the same way in further runs,
-/// the last of which takes the place of this one: flaky tests differ by chance. Only among those
-/// that differed under more isolation, if that was tried: less of it cannot be to blame for others.
+/// Tests that differ between this run and the plain runner, and differ in the same way in further
+/// runs, the last of which replaces this one: flaky tests differ by chance. If more isolation was
+/// tried, looks only at the tests that differed under it: less isolation cannot be to blame for
+/// others.
 fn differing_always(
     world: &mut EngineWorld,
     suite: &Suite,
@@ -127,10 +129,10 @@ fn differing_always(
     Ok(Ok(always))
 }
 
-/// Tests, with how they ended here, that differ.
+/// Tests that differ, each with how it ended in the isolated run.
 type Differing = BTreeSet<(TestIndex, Option<Evidence>)>;
 
-/// Tests that differ in one way each time both are compared.
+/// Tests that differ in the same way each time both are compared.
 fn for_good<E>(
     among: Option<&BTreeSet<TestIndex>>,
     mut compare: impl FnMut(bool) -> Result<Differing, E>,
@@ -153,7 +155,7 @@ fn run(world: &mut EngineWorld, suite: &Suite) -> Result<(Experiment, Answer), S
     Ok((experiment, answer))
 }
 
-/// The first run of a study.
+/// The first run of a campaign: the original order.
 pub(crate) fn original(suite: &Suite) -> Experiment {
     Experiment::new(RunId(0), Order::original(suite))
 }
@@ -167,8 +169,8 @@ fn plain_outcomes(
     Ok(outcomes.into_iter().filter_map(|(id, kind)| Some((suite.find(&id)?, kind))).collect())
 }
 
-/// Tests that both have run, and that ended differently, each with how it ended here: one that now
-/// fails here and then there is random.
+/// Tests that both ran and that ended differently, each with how it ended in the isolated run: a
+/// test that sometimes fails there is random.
 fn differing(observation: &Observation, plain: &BTreeMap<TestIndex, OutcomeKind>) -> Differing {
     let is_run = |kind: OutcomeKind| kind != OutcomeKind::NotRun;
     let differs = |attempt: &Attempt| {
@@ -179,12 +181,12 @@ fn differing(observation: &Observation, plain: &BTreeMap<TestIndex, OutcomeKind>
     observation.attempts.iter().filter_map(differs).collect()
 }
 
-/// Levels of isolation that a run did not have.
+/// Warnings about levels of isolation that a run did not have.
 fn refused(answer: &Answer) -> Vec<Warning> {
     answer.manner.as_ref().map(|manner| refusals(&manner.isolation)).unwrap_or_default()
 }
 
-/// Levels of isolation that could not be had.
+/// Warnings about levels of isolation that were not available.
 pub fn refusals(isolation: &Isolation) -> Vec<Warning> {
     let warning = |r: &unflake_engine::Refused| Warning::IsolationRefused {
         level: r.level.as_str().to_owned(),
@@ -216,7 +218,7 @@ mod tests {
     fn a_test_that_fails_at_random_is_not_laid_at_the_door_of_isolation() {
         let (random, blocked) = (TestIndex::new(0), TestIndex::new(1));
         let fails = Some(Evidence::Fail);
-        // Three times in one way, as luck would have it, and then not.
+        // Three times in the same way by luck, and then not.
         let compare = |n: usize| match n {
             0..3 => BTreeSet::from([(random, fails), (blocked, fails)]),
             _ => BTreeSet::from([(blocked, fails)]),
@@ -231,7 +233,7 @@ mod tests {
         };
         let blocked = BTreeSet::from([blocked]);
         assert_eq!(found(None), (blocked.clone(), 6));
-        // Under less isolation chance need not be ruled out again.
+        // Under less isolation, chance need not be ruled out again.
         assert_eq!(found(Some(&blocked)), (blocked, 2));
         assert_eq!(found(Some(&BTreeSet::new())), (BTreeSet::new(), 1));
     }

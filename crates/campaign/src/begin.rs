@@ -1,10 +1,10 @@
-//! How does a campaign begin: with the tests as they are, or from where it was cut off?
+//! How does a campaign begin: anew, or where an earlier one was cut off?
 //!
-//! The same question about the same code that was not answered to its end, because it was killed,
-//! interrupted or out of budget, is taken up again: its runs wait in the [`Recall`], and what they
-//! cost is granted on top of the budget, so that only what is run now is paid for now. The first
-//! run and the isolation that it led to are taken over too. Runs in which no test began are made
-//! again: they say nothing, and why they did not begin is not on record.
+//! If the same question about the same code was not answered to its end, because the campaign was
+//! killed, interrupted or out of budget, it is resumed: its runs wait in the [`Recall`], and their
+//! cost is added to the budget, so that only what is run now is paid for now. The first run and the
+//! isolation it led to are taken over too. Runs in which no test started are made again: they say
+//! nothing, and why they did not start is not on record.
 //!
 //! Otherwise the campaign begins anew. Either way, a history that cannot be used costs the record,
 //! never the campaign.
@@ -34,7 +34,7 @@ use crate::world::Answer;
 /// Where and how a campaign is kept.
 #[derive(Clone, Debug)]
 pub struct Keep {
-    /// The file of the history.
+    /// The file that holds the history.
     pub file: PathBuf,
     /// The folder of the project.
     pub root: PathBuf,
@@ -42,28 +42,28 @@ pub struct Keep {
     pub command: String,
     /// When it began, in milliseconds since 1970.
     pub started_unix_ms: i64,
-    /// Whether to go on with an unfinished campaign.
+    /// What to do about an unfinished campaign of the same terms.
     pub unfinished: Unfinished,
 }
 
 impl Keep {
-    /// Gets ready what takes time and has nothing to do with the tests. The history is not opened
-    /// yet, which would make it: nothing may come of a campaign whose tests are not collected.
+    /// Prepares what takes time and does not need the tests. The history is not opened yet, since
+    /// that would create it: a campaign whose tests cannot be collected must leave no trace.
     pub fn ready(&self, code_files: &CodeFiles) -> Ready {
         Ready { code: terms::hex(fingerprint::code(&self.root, code_files)) }
     }
 }
 
 impl Ready {
-    /// Stands for the code of the project.
+    /// The fingerprint of the project's code.
     pub fn code(&self) -> &str {
         &self.code
     }
 }
 
-/// What of a campaign is there before the tests are.
+/// The part of a campaign that is ready before its tests are collected.
 pub struct Ready {
-    /// Stands for the code of the project.
+    /// The fingerprint of the project's code.
     code: String,
 }
 
@@ -72,29 +72,29 @@ pub struct Ready {
 pub enum Unfinished {
     /// Go on with it.
     Resume,
-    /// Leave it, and begin anew.
+    /// Leave it unfinished and begin anew.
     Leave,
 }
 
-/// What is to be run, and how.
+/// What a campaign runs, and how.
 pub struct Setting<'a> {
-    /// Where it is kept; nowhere without.
+    /// Where the campaign is kept; `None` keeps it nowhere.
     pub keep: Option<&'a Keep>,
     /// When isolated runs are compared with the plain runner's.
     pub comparison: Comparison,
-    /// What is asked, in full.
+    /// The question, with everything that changes its answer.
     pub question: String,
     /// The seed of all orders.
     pub seed: u64,
-    /// Whose tests.
+    /// The part of the project whose tests are run.
     pub project: &'a dyn Part,
-    /// Within which limits.
+    /// The limits of each run.
     pub limits: &'a Limits,
-    /// The tests that there are.
+    /// The tests that were collected.
     pub collected: &'a Collected,
-    /// The tests traced, where that was done before.
+    /// A trace of the tests, if one was made before.
     pub traced: Option<&'a Traced>,
-    /// The test in question, if what others know about it is to be used.
+    /// The test in question, if knowledge of other campaigns about it is to be used.
     pub target: Option<TestIndex>,
 }
 
@@ -107,35 +107,35 @@ pub enum Comparison {
     IfDenied,
 }
 
-/// How a campaign has begun.
+/// A campaign that has begun.
 pub struct Beginning {
-    /// The tests, with the run times that were measured.
+    /// The tests, with their measured run times.
     pub suite: Rc<Suite>,
     /// Runs that need not be made again.
     pub recall: Recall,
-    /// Who writes it down.
+    /// Writes the campaign down.
     pub recorder: Recorder,
     /// The first run, if it is not on record yet.
     pub first: Option<(Experiment, Answer)>,
     /// How many runs of its own were on record.
     pub n_recalled: u64,
-    /// What limits the answer.
+    /// Warnings about what limits the answer.
     pub warnings: Vec<Warning>,
-    /// Runs of other campaigns that may be recalled, by their numbers: their names.
+    /// The names of runs lent by other campaigns, by the number they have here.
     pub lent: BTreeMap<RunId, String>,
     /// Groups of tests that other campaigns found the test in question to depend on.
     pub leads: Vec<Group>,
-    /// In how many runs of earlier campaigns on the same code it flaked, if it did.
+    /// The number of runs by earlier campaigns on the same code, if the test flaked in them.
     pub flaked_in: Option<u64>,
 }
 
 impl Beginning {
-    /// Without a first run, and so without run times but those of a trace.
+    /// Begins without a first run, and so without run times other than those of a trace.
     fn unseen(world: &mut EngineWorld, traced: Option<&Traced>) -> Self {
         let durations = traced.map(Traced::durations).unwrap_or_default();
         let duration = |id: &_| durations.get(id).copied().unwrap_or_default();
         let suite = world.engine().suite(duration);
-        // What is asked for first is the original order, in which the tests were traced.
+        // The first experiment will be the original order, in which the tests were traced.
         let answer = traced.and_then(|traced| traced.run.clone());
         let first = answer.map(|answer| (original(&suite), answer));
         Self {
@@ -151,8 +151,8 @@ impl Beginning {
         }
     }
 
-    /// With what other campaigns know about a test. Their runs wait before those of this one, as
-    /// they did when it began.
+    /// Adds what other campaigns know about a test. Their runs wait before those of this campaign,
+    /// as they did when it began.
     fn informed(mut self, known: Informed) -> Self {
         let own = std::mem::take(&mut self.recall);
         self.flaked_in = known.lent.flaked_in();
@@ -166,25 +166,25 @@ impl Beginning {
     }
 }
 
-/// What other campaigns know.
+/// What other campaigns know about the test in question.
 #[derive(Default)]
 struct Informed {
     lent: Lent,
     leads: Vec<Group>,
 }
 
-/// What the history says about a campaign that is to begin.
+/// What the history says about a campaign that is about to begin.
 enum History {
-    /// It is not kept, or cannot be.
+    /// It cannot be kept, or is not meant to be.
     Closed(Box<Recorder>),
-    /// It is a new one.
+    /// It is a new campaign.
     Open(Box<(Store, Terms, Informed)>),
-    /// It began earlier.
+    /// It resumes an earlier campaign.
     Resumed(Box<Beginning>),
 }
 
 impl Setting<'_> {
-    /// Begins.
+    /// Begins a campaign, or resumes one.
     pub fn begin(
         &self,
         world: &mut EngineWorld,
@@ -234,14 +234,14 @@ impl Setting<'_> {
         }
     }
 
-    /// What other campaigns know about the test in question, unless it is to begin with nothing.
+    /// What other campaigns know about the test in question, unless the campaign must ignore it.
     fn informed(&self, store: &Store, keep: &Keep, terms: &Terms, suite: &Suite) -> Informed {
         let is_wanted =
             keep.unfinished == Unfinished::Resume && self.comparison == Comparison::IfDenied;
         let Some(test) = self.target.filter(|_| is_wanted) else { return Informed::default() };
         let root = keep.root.to_string_lossy();
         Informed {
-            // What cannot be read costs runs, and no more.
+            // A history that cannot be read costs runs, and no more.
             lent: lent(store, &root, terms, test).unwrap_or_default(),
             leads: leads(store, suite, test),
         }
@@ -289,7 +289,7 @@ impl Setting<'_> {
         })
     }
 
-    /// Records a campaign that has no beginning of its own.
+    /// Records a campaign that makes no first run of its own.
     pub fn record(&self, suite: &Suite, levels: &[Level]) -> Recorder {
         let Some(keep) = self.keep else { return Recorder::default() };
         let (levels, warnings) = (levels.to_vec(), Vec::new());
@@ -319,15 +319,15 @@ impl Setting<'_> {
     }
 }
 
-/// A campaign to go on with.
+/// A campaign that can be resumed.
 struct Resumable {
     summary: CampaignSummary,
     settings: KeptTerms,
     claim: Claim,
 }
 
-/// The newest campaign of the same terms, if it was not answered to its end and nobody else works
-/// on it.
+/// The newest campaign of the same terms, if it was not answered to its end and nobody else is
+/// working on it.
 fn resumable(store: &Store, keep: &Keep, terms: &Terms) -> Result<Option<Resumable>, StoreError> {
     if keep.unfinished == Unfinished::Leave {
         return Ok(None);
@@ -337,7 +337,7 @@ fn resumable(store: &Store, keep: &Keep, terms: &Terms) -> Result<Option<Resumab
         return Ok(None);
     };
     let Some(claim) = store.claim(found.id)? else { return Ok(None) };
-    // Looked at again now that it is ours: another may have just ended it.
+    // Read again now that the campaign is ours: another process may just have ended it.
     let summary = store.summary(found.id)?;
     let is_done = summary.ended.as_deref() == Some(Ended::Confident.slug());
     let settings = KeptTerms::parse(&summary.settings).filter(|_| !is_done);
@@ -375,7 +375,7 @@ fn resume(
     })
 }
 
-/// A word, for texts that are compared and shown.
+/// The word as text, for comparing and showing.
 fn text(word: &OsStr) -> String {
     word.to_string_lossy().into_owned()
 }

@@ -31,8 +31,9 @@ use crate::recall::Recall;
 use crate::record::Recorder;
 use crate::trace::{Traced, trace_in};
 
-/// Looks into a project. For one test, what was found is compared with the plain runner first, and
-/// all tests only if that denies it: most questions are answered before all tests are run once.
+/// Investigates a project. For one test, only the findings are compared with the plain runner at
+/// first, and all tests only if the plain runner denies them: most questions are answered in less
+/// time than it takes to run all tests.
 pub fn find(
     request: &Request,
     project: &dyn Part,
@@ -44,19 +45,19 @@ pub fn find(
     answer(request, project, limits, &until, progress).map(|answered| answered.findings)
 }
 
-/// What came of a study, and what it was made with.
+/// What was found, and what it was found with.
 pub struct Answered {
-    /// What was found.
+    /// The findings of the campaign.
     pub findings: Findings,
-    /// The tests that there are.
+    /// The tests that were collected.
     pub collected: Collected,
-    /// How long it takes to start and to collect.
+    /// How long it took to start and to collect.
     pub start_time: Duration,
-    /// Whether the plain runner denies what was found, and nothing was compared before.
+    /// Whether the plain runner denies what was found, while all tests have not been compared yet.
     is_denied: bool,
 }
 
-/// The same as [`study`], with more to go on.
+/// As [`find`], but also returns what the findings were made with.
 pub fn answer(
     request: &Request,
     project: &dyn Part,
@@ -66,7 +67,7 @@ pub fn answer(
 ) -> Result<Answered, CampaignError> {
     let place = Place { part: project, limits, until };
     if let Question::Rounds(..) = request.question {
-        // What is counted is rounds; nothing else is run.
+        // Only rounds are counted, so nothing else is run.
         return answer_in(&place, request, Comparison::IfDenied, progress);
     }
     if matches!(request.question, Question::Suite) {
@@ -79,7 +80,7 @@ pub fn answer(
     progress.note("the plain runner does not show it: comparing isolated runs with plain ones");
     let mut request = request.clone();
     if let Some(keep) = request.keep.as_mut() {
-        // Those runs were made under an isolation that is in doubt.
+        // The earlier runs were made under an isolation that is in doubt.
         keep.unfinished = Unfinished::Leave;
     }
     let second = answer_in(&place, &request, Comparison::First, progress)?;
@@ -87,7 +88,7 @@ pub fn answer(
     Ok(if second.findings.ended == Ended::Confident { second } else { first })
 }
 
-/// Where to look, and how.
+/// Where and within which limits to look.
 struct Place<'a> {
     part: &'a dyn Part,
     limits: &'a Limits,
@@ -95,13 +96,13 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Whether what tests call matters, and can be seen.
+    /// Whether the calls of tests matter to the question and can be seen.
     fn is_traced(&self, request: &Request) -> bool {
         let matters = matches!(request.question, Question::Reruns(_));
         matters && self.part.abilities().calls != Calls::Unseen
     }
 
-    /// Tests that leave something behind, if that is worth looking for.
+    /// Tests that leave something behind, if looking for them is worthwhile.
     fn dirty(
         &self,
         request: &Request,
@@ -151,7 +152,7 @@ fn answer_in(
     let Beginning { suite, mut recall, recorder, first, n_recalled, lent, .. } = beginning;
     let known = Known { leads: beginning.leads, flaked_in: beginning.flaked_in };
     let dirty = place.dirty(request, &suite, &mut world, progress);
-    // What was paid for earlier is not paid for again.
+    // What an earlier run of the campaign paid for is not paid for again.
     let budget = request.budget.raised_by(recall.cost());
 
     progress.stage("looking for flaky tests");
@@ -197,7 +198,7 @@ fn answer_in(
     Ok(Answered { findings, collected: collected.clone(), start_time, is_denied })
 }
 
-/// What was found, without what it cost.
+/// The findings, without what they cost.
 fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Origin) -> Findings {
     Findings {
         exhibits,
@@ -219,9 +220,9 @@ fn concluded(found: Found, exhibits: Vec<Exhibit>, suite: Rc<Suite>, origin: Ori
     }
 }
 
-/// Tells with each finding what an earlier `shake` knows about the test. Where it is chance that
-/// seems to decide, a command that shows it every time is worth more than one that may not. What
-/// cannot be answered up is not known.
+/// Adds to each finding what an earlier `shake` knows about its test. Where chance seems to decide,
+/// a command that shows the failure every time is worth more than one that may not. A history that
+/// cannot be read adds nothing.
 fn remember_factors(
     exhibits: &mut [Exhibit],
     suite: &Suite,
@@ -245,7 +246,7 @@ fn remember_factors(
     }
 }
 
-/// An analysis, and with what its findings are put to the test.
+/// An analysis, and what its findings are put to the test with.
 struct Investigator<'a> {
     analysis: Investigation<'a>,
     part: &'a dyn Part,
@@ -255,13 +256,13 @@ struct Investigator<'a> {
     origin: &'a Origin,
 }
 
-/// What was found, and what came of putting it to the test.
+/// The findings, and how they fared when they were put to the test.
 struct Investigated {
     found: Found,
     exhibits: Vec<Exhibit>,
-    /// Whether the plain runner denies some of it.
+    /// Whether the plain runner denies some of them.
     is_denied: bool,
-    /// What stood in the way.
+    /// What got in the way.
     warnings: Vec<Warning>,
 }
 
@@ -309,8 +310,9 @@ impl Investigator<'_> {
     }
 }
 
-/// A second attempt in one process is our own doing: what the plain runner does not show is no
-/// flakiness. Of a test that was asked about by name, something is said all the same.
+/// Running a test twice in one process is our own doing: if the plain runner does not show the
+/// failure, it is not flakiness. A test that was asked about by name keeps its finding all the
+/// same.
 fn without_not_shown(
     exhibits: Vec<Exhibit>,
     suite: &Suite,
@@ -335,7 +337,7 @@ fn without_not_shown(
     (shown, (!tests.is_empty()).then_some(Warning::TwiceNotShown { tests }))
 }
 
-/// Begins, and says so.
+/// Begins, and reports it as a stage.
 fn begin(
     setting: &Setting<'_>,
     world: &mut EngineWorld,
@@ -355,7 +357,7 @@ fn begin(
     Ok(beginning)
 }
 
-/// What each test that was traced is exposed to: the first of its causes by name.
+/// What exposes each traced test: the first of its causes by name.
 fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
     let first = |(test, found): (TestIndex, Vec<unflake_calls::Exposure<'_>>)| {
         let cause = found.first().map(|it| it.cause.map_or("unknown", RootCause::slug));
@@ -365,8 +367,8 @@ fn exposed(traced: &Traced) -> BTreeMap<TestIndex, Exposure> {
     traced.exposures(&Set::known()).into_iter().map(first).collect()
 }
 
-/// Tests that are not run a second time in one process. Of a runner that repeats none, nobody
-/// expects it.
+/// Warns of tests that cannot run twice in one process. If the runner repeats no test at all,
+/// nobody expects it, and there is no warning.
 fn not_repeated(engine: &Engine) -> Option<Warning> {
     let repeats = engine.suite(|_| Duration::ZERO).control().repeats;
     let once = engine.collected().tests.iter().filter(|test| test.once);
@@ -374,7 +376,7 @@ fn not_repeated(engine: &Engine) -> Option<Warning> {
     (repeats && !tests.is_empty()).then_some(Warning::NotRepeated { tests })
 }
 
-/// The same, with runs under the numbers by which others know them.
+/// Replaces the numbers of runs by those under which they are on record.
 fn on_record(mut found: Found, recorder: &Recorder) -> Found {
     let number = |run: &mut _| *run = recorder.number(*run);
     for finding in &mut found.findings {

@@ -1,4 +1,4 @@
-//! Deadline when something goes on: until somebody stops everything, or its own time is up.
+//! When must a piece of work stop? When the user stops everything, or when its own time is up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +9,13 @@ use unflake_engine::Interrupt;
 
 /// What ends a piece of work.
 pub struct Deadline {
-    /// To be heeded by all of the work, and by nothing else: the next piece has its own time.
+    /// Raised for this piece of work only: the next one has its own time.
     pub interrupt: Interrupt,
     is_late: Arc<AtomicBool>,
 }
 
 impl Deadline {
-    /// From now on. The thread that waits ends with the program.
+    /// Starts the clock now; `None` sets no limit. The waiting thread ends with the program.
     pub fn new(wall_max: Option<Duration>, interrupt: &Interrupt) -> Self {
         let until = Self { interrupt: interrupt.part(), is_late: Arc::default() };
         if let Some(wall_max) = wall_max {

@@ -1,4 +1,4 @@
-//! The loop between an analysis and whoever answers it.
+//! The loop between an analysis and the world that answers it.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use unflake_model::{Experiment, Means, RunId};
 use crate::recall::Recall;
 use crate::world::{Finish, Happening, Source, Watcher, World};
 
-/// Asks and tells until there is an answer.
+/// Asks and tells until the analysis has an answer.
 pub fn drive<T: 'static>(
     mut analysis: Analysis<T>,
     world: &mut dyn World,
@@ -45,7 +45,7 @@ pub fn drive<T: 'static>(
         match world.next() {
             Happening::TestEnded => watcher.test_ended(),
             Happening::Ended(answer) => {
-                // A run given up may still be heard of.
+                // A run that was given up may still report.
                 let Some(experiment) = under_way.0.remove(&answer.observation.run) else {
                     continue;
                 };
@@ -66,7 +66,7 @@ pub fn drive<T: 'static>(
     }
 }
 
-/// Experiments that were handed out and not answered yet.
+/// Experiments that were handed out and have no answer yet.
 #[derive(Default)]
 struct UnderWay(BTreeMap<RunId, Experiment>);
 
@@ -94,7 +94,7 @@ mod tests {
     use unflake_model::{Budget, Confidence, Finding};
     use unflake_sim::scenario::{Case, Scenario, Setting};
 
-    /// Answers the latest experiment first, and can be cut off after so many runs.
+    /// Answers the latest experiment first, and can be cut off after a number of runs.
     struct SimWorld<'a> {
         scenario: &'a Scenario,
         waiting: Vec<Experiment>,

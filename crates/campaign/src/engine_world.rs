@@ -10,7 +10,7 @@ use unflake_model::{Environment, Experiment, Observation, RunId};
 
 use crate::world::{Answer, FailedAttempt, Happening, Manner, World};
 
-/// Runs in a row that could not be started, after which we give up: once may be chance.
+/// Runs in a row that fail to start before we give up: one failure may be chance.
 const NOT_STARTED_MAX: usize = 3;
 
 /// The engine, and what is known of the runs under way.
@@ -18,15 +18,15 @@ pub struct EngineWorld {
     engine: Engine,
     jobs: usize,
     under_way: BTreeMap<RunId, UnderWay>,
-    /// Runs under way in which something is to be perturbed, and not only held fixed.
+    /// Runs under way in which something is perturbed, not merely held fixed.
     changed: BTreeSet<RunId>,
     n_not_started: usize,
-    /// How many perturbed runs could not be started, and why the first could not.
+    /// How many perturbed runs could not be started, and why the first one could not.
     perturbed_not_run: Option<(u64, String)>,
     error: Option<WorldError>,
 }
 
-/// What was told of a run that is not over.
+/// What was reported so far about a run that is not over.
 #[derive(Default)]
 struct UnderWay {
     failures: Vec<FailedAttempt>,
@@ -47,12 +47,12 @@ impl EngineWorld {
         }
     }
 
-    /// The engine.
+    /// The engine that answers.
     pub fn engine(&mut self) -> &mut Engine {
         &mut self.engine
     }
 
-    /// For those who have something to say to whoever waits for the next event.
+    /// For those who must wake up whoever waits for the next event.
     pub(crate) fn waker(&self) -> Waker {
         self.engine.waker()
     }
@@ -62,12 +62,12 @@ impl EngineWorld {
         self.under_way.is_empty()
     }
 
-    /// What made the engine give up, if it did.
+    /// The error that made the engine give up, if any.
     pub fn take_error(&mut self) -> Option<WorldError> {
         self.error.take()
     }
 
-    /// That there were perturbed runs which could not be started, if there were.
+    /// A warning about perturbed runs that could not be started, if any.
     pub fn take_perturbed_not_run(&mut self) -> Option<Warning> {
         let (n_runs, reason) = self.perturbed_not_run.take()?;
         Some(Warning::PerturbedNotRun { n_runs, reason })
@@ -94,8 +94,8 @@ impl EngineWorld {
         Answer { observation, failures, manner }
     }
 
-    /// Gives up after a few runs in a row that could not be started. Changed circumstances do not
-    /// count: they may be such that none can be.
+    /// Gives up after a few runs in a row that could not be started. Perturbed runs do not count:
+    /// their circumstances may prevent any start.
     fn count_not_started(&mut self, ending: &Ending, is_changed: bool) {
         let Ending::NotStarted { why, stderr } = ending else {
             self.n_not_started = 0;
@@ -113,7 +113,7 @@ impl EngineWorld {
         }
     }
 
-    /// Waits for something to happen; what it is, if anybody is to hear of it.
+    /// Waits for something to happen; `None` if it is of no interest to anybody.
     pub(crate) fn wait(&mut self) -> Option<Happening> {
         if self.error.is_some() {
             return Some(self.give_up());
@@ -193,7 +193,7 @@ impl World for EngineWorld {
             self.changed.insert(experiment.run);
         }
         self.under_way.insert(experiment.run, UnderWay::default());
-        // What the engine cannot do at all ends the analysis with what is known.
+        // An engine that cannot do this at all ends the analysis with what is known.
         if let Err(error) = self.engine.submit(experiment) {
             self.error = Some(WorldError::Submit(error));
         }
@@ -208,7 +208,7 @@ impl World for EngineWorld {
     }
 }
 
-/// Why a run was not started, with the last line of what was written, which mostly says most.
+/// Why a run was not started, with the last line of the output, which usually says most.
 fn with_last_line(why: &str, stderr: &str) -> String {
     let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
     let said = last.map(|last| format!("; it wrote `{last}`"));
@@ -224,16 +224,16 @@ pub enum WorldError {
     /// Something it needs does not work.
     #[error(transparent)]
     Engine(EngineError),
-    /// No process can be brought up any more.
+    /// Processes can no longer be started.
     #[error("no run can be made: {why}")]
     NotStarted {
-        /// Why the last one could not.
+        /// Why the last one could not be started.
         why: String,
     },
 }
 
 impl WorldError {
-    /// With the last line of what was written.
+    /// An error that includes the last line of the output.
     pub fn not_started(why: &str, stderr: &str) -> Self {
         Self::NotStarted { why: with_last_line(why, stderr) }
     }

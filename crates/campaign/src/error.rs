@@ -1,20 +1,20 @@
-//! Why nothing could be found out.
+//! Why a campaign found out nothing.
 
 use unflake_engine::StartError;
 use unflake_model::TestId;
 
 use crate::engine_world::WorldError;
 
-/// Why nothing could be found out.
+/// Why a campaign found out nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
     /// The tests could not be collected.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// No test of it can be run with what there is.
+    /// None of the project's tests can be run with what is installed.
     #[error("{message}")]
     Unsupported {
-        /// Why.
+        /// Why they cannot be run.
         message: String,
         /// What to do about it.
         hint: String,
@@ -22,18 +22,18 @@ pub enum CampaignError {
     /// The engine broke down.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// There is nothing to look into.
+    /// The project has no tests.
     #[error("no tests were collected")]
     NoTests,
-    /// The test asked about is not there.
+    /// The project does not have the test asked about.
     #[error("test `{id}` was not collected")]
     UnknownTest {
-        /// The name given.
+        /// The name that was asked for.
         id: TestId,
-        /// Names that end like it.
+        /// Names with the same ending.
         similar: Vec<TestId>,
     },
-    /// The user interrupted, or the time was up, before anything was known.
+    /// The user interrupted, or time was up, before anything was known.
     #[error("stopped before the first run was over")]
     Interrupted,
 }

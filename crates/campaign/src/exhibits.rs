@@ -1,7 +1,7 @@
-//! What was found, put to the test with the project, and made into what is shown.
+//! Puts findings to the test with the project, and makes exhibits of them.
 //!
-//! The tests are `unflake_detect::confirm`; here they meet the engine and the plain runner, and
-//! what came of them gets the commands to paste.
+//! `unflake_detect::confirm` decides on the tests; here they meet the engine and the plain runner,
+//! and what came of them gets the commands to paste.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,12 +25,12 @@ use crate::project_world::{Plain, ProjectWorld};
 use crate::recall::Recall;
 use crate::world::{Answer, Source, Watcher};
 
-/// Commands shown for one finding.
+/// How many commands to show for one finding.
 const COMMANDS_MAX: usize = 3;
 
-/// The files of all tests, each with a number.
+/// The files of all tests, numbered.
 pub(crate) struct Files<'a> {
-    /// That of each test.
+    /// The file of each test, by index.
     pub(crate) of_tests: Vec<&'a str>,
     numbers: Vec<usize>,
     names: Vec<&'a str>,
@@ -57,7 +57,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// What was found, and with what it is put to the test.
+/// Findings, and what they are put to the test with.
 pub(crate) struct Bench<'a> {
     pub(crate) suite: &'a Rc<Suite>,
     pub(crate) files: &'a Files<'a>,
@@ -66,14 +66,14 @@ pub(crate) struct Bench<'a> {
     pub(crate) interrupt: &'a Interrupt,
     /// How the search for these findings ended.
     pub(crate) ended: Ended,
-    /// Whether isolation is still in doubt: then it matters what the plain runner denies.
+    /// Whether isolation is still in doubt: if so, it matters what the plain runner denies.
     pub(crate) is_in_doubt: bool,
-    /// Whether the engine works no more.
+    /// Whether the engine has broken down.
     pub(crate) is_broken: bool,
 }
 
 impl Bench<'_> {
-    /// Puts findings to the test, as far as anybody still waits for it.
+    /// Puts findings to the test, unless the user has stopped waiting.
     pub(crate) fn test(
         &self,
         findings: &[Finding],
@@ -81,7 +81,7 @@ impl Bench<'_> {
         world: &mut EngineWorld,
     ) -> Vec<Tested> {
         if self.ended == Ended::Interrupted {
-            // Who has pressed Ctrl-C does not want to wait for more runs.
+            // A user who has pressed Ctrl-C does not want to wait for more runs.
             return findings.iter().cloned().map(Tested::not_tested).collect();
         }
         let limits = ConfirmTerms {
@@ -151,14 +151,14 @@ fn imported(file: &str) -> State {
     State { place: file.to_owned(), kind: StateKind::Import, before: None, after: None }
 }
 
-/// Whoever puts findings to the test records nothing: what was found is on record.
+/// Putting findings to the test records nothing: the findings are on record already.
 struct Nobody;
 
 impl Watcher for Nobody {
     fn ran(&mut self, _: &Experiment, _: &Answer, _: Source) {}
 }
 
-/// The commands for a finding.
+/// Commands that show a finding.
 fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> Vec<String> {
     let id = suite.id(finding.test);
     if finding.verdict == Verdict::Nio {
@@ -175,8 +175,8 @@ fn commands(suite: &Suite, finding: &Finding, runner: &dyn PlainRunner) -> Vec<S
     shown.filter_map(|it| command(&it.prefix)).collect()
 }
 
-/// Of which findings the plain runner could not be asked, for each reason once. Made of what is
-/// said with the findings in the end, so that it denies nothing that is shown there.
+/// Warnings about findings that the plain runner could not be asked about, once for each reason.
+/// They are made from what the exhibits finally say, so that they contradict nothing shown there.
 pub(crate) fn not_asked(suite: &Suite, exhibits: &[Exhibit]) -> Vec<Warning> {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for exhibit in exhibits {
@@ -192,8 +192,8 @@ pub(crate) fn not_asked(suite: &Suite, exhibits: &[Exhibit]) -> Vec<Warning> {
     by_reason.into_iter().map(warning).collect()
 }
 
-/// What fails under circumstances that cannot be given to the plain runner, such as the order of
-/// listings, is shown by running the run again.
+/// If circumstances cannot be given to the plain runner, such as the order of listings, a failure
+/// under them is shown by replaying its run.
 pub(crate) fn replay_if_denied(exhibit: &mut Exhibit, origin: &Origin) {
     let is_shown = exhibit.plain.said().is_some_and(|said| 0 < said.as_predicted);
     if exhibit.finding.fails_under.is_some() && !is_shown {

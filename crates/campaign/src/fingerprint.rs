@@ -1,13 +1,13 @@
-//! Is it still the same code? One number for all that a test run is likely to read.
+//! Is it still the same code? One number for everything a test run is likely to read.
 //!
-//! Runs of an earlier start are evidence only while the code is what it was. So the contents of
-//! source and configuration files below the project are digested, in the order of their names:
-//! editors that touch a file without changing it change nothing. Environments, caches, hidden
-//! folders and what tools build are left out; they change without the code changing.
+//! Earlier runs are evidence only while the code is what it was. So the contents of source and
+//! configuration files below the project are digested, sorted by name: editors that touch a file
+//! without changing it change nothing. Environments, caches, hidden folders and what tools build
+//! are left out; they change without the code changing.
 //!
-//! Limits: data files and installed packages are not looked at. Beyond [`BYTES_MAX`] files count
-//! with their names and sizes alone, beyond [`FILES_MAX`] not at all: a tree of that size would
-//! take longer to read than the runs it could save.
+//! Limits: data files and installed packages are left out. Beyond [`BYTES_MAX`] files count by name
+//! and size only, and beyond [`FILES_MAX`] not at all: reading a larger tree would take longer than
+//! the runs it could save.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use unflake_store::digest;
 const FILES_MAX: usize = 50_000;
 const BYTES_MAX: u64 = 256 << 20;
 
-/// The digest of the code below a folder. What cannot be read counts as absent.
+/// The digest of the code below a folder. Files that cannot be read count as absent.
 pub(crate) fn code(root: &Path, which: &CodeFiles) -> u64 {
     let mut files = Vec::new();
     collect(root, which, &mut files);
@@ -34,7 +34,7 @@ pub(crate) fn code(root: &Path, which: &CodeFiles) -> u64 {
     })
 }
 
-/// All files of the code, in the order of their paths below `root`.
+/// All code files, sorted by path below `root`.
 fn collect(root: &Path, which: &CodeFiles, files: &mut Vec<std::path::PathBuf>) {
     let is_code = |name: &str| {
         which.endings.is_empty() || which.endings.iter().any(|ending| name.ends_with(ending))
@@ -47,7 +47,7 @@ fn collect(root: &Path, which: &CodeFiles, files: &mut Vec<std::path::PathBuf>) 
         for entry in entries {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
-            // Symbolic links are skipped: what they lead to is elsewhere, or is here already.
+            // Symbolic links are skipped: their targets are elsewhere, or are read anyway.
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() && !is_left_out(&path, &name, which) {
                 open.push(path);
@@ -67,7 +67,7 @@ fn is_left_out(folder: &Path, name: &str, which: &CodeFiles) -> bool {
         || which.left_out_with.iter().any(|file| folder.join(file).exists())
 }
 
-/// The commit that is checked out at a project, as far as plain files tell.
+/// The commit checked out in a project, as far as plain files show.
 pub(crate) fn commit(root: &Path) -> Option<String> {
     let git = root.ancestors().map(|folder| folder.join(".git")).find(|git| git.is_dir())?;
     let head = fs::read_to_string(git.join("HEAD")).ok()?;

@@ -1,4 +1,4 @@
-//! All tests once, with a look, and everything that was answered.
+//! Runs all tests once with a look, and gathers every answer.
 
 use std::rc::Rc;
 
@@ -13,38 +13,38 @@ use crate::logbook::Progress;
 use crate::recall::Recall;
 use crate::world::{Answer, Finish, Source, Watcher};
 
-/// So many tests go by until whoever waits is told how far it is.
+/// Progress is reported each time this many tests have ended.
 const TOLD_EVERY: usize = 20;
 
-/// What is asked.
+/// What to run and look at.
 pub(crate) struct Asked<'a> {
-    /// What to look at.
+    /// What to look at in each run.
     pub(crate) look: Look,
-    /// The tests.
+    /// The tests to run, in order.
     pub(crate) order: Order,
-    /// What to call it while it lasts.
+    /// The name of the stage, for progress.
     pub(crate) stage: &'a str,
 }
 
-/// Everything that was answered.
+/// All answers of the runs.
 #[derive(Debug)]
 pub struct Gathered {
-    /// One answer a process. The last one may have been cut off.
+    /// One answer per process. The last run may have been cut off.
     pub answers: Vec<Answer>,
-    /// How it came to its end.
+    /// How the work ended.
     pub finish: Finish,
-    /// Why there was no going on, if so.
+    /// Why it could not go on, if it could not.
     pub error: Option<WorldError>,
 }
 
 impl Gathered {
-    /// Whether in this run every test was run, and every fixture torn down.
+    /// Whether the run ran every test and tore down every fixture.
     pub(crate) fn is_complete(answer: &Answer) -> bool {
         answer.manner.as_ref().is_some_and(|manner| manner.ending == Ending::Complete)
     }
 }
 
-/// Runs all tests, those that a test takes the process from in another one.
+/// Runs all tests; those left over when a test ends its process run in another one.
 pub(crate) fn gather(
     Asked { look, order, stage }: Asked<'_>,
     suite: &Rc<Suite>,
@@ -59,12 +59,12 @@ pub(crate) fn gather(
     let (_, finish) = drive(analysis, world, &mut Recall::default(), &mut gathering);
     let answers = gathering.answers;
     let error = world.take_error().or_else(|| not_started(answers.last()?));
-    // Where there is no going on, it was not the user who stopped it.
+    // If an error ended the work, the user did not stop it.
     let finish = if error.is_some() { Finish::Complete } else { finish };
     Gathered { answers, finish, error }
 }
 
-/// Why the last run came no further, if it did not.
+/// The error that stopped the last run, if one did.
 fn not_started(last: &Answer) -> Option<WorldError> {
     let attempts = &last.observation.attempts;
     if attempts.iter().any(|attempt| attempt.outcome.kind() != OutcomeKind::NotRun) {

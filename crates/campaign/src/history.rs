@@ -1,7 +1,7 @@
 //! What happened before: campaigns, one test over time, one run.
 //!
-//! Reads what campaigns have recorded, and makes none of it up: a
-//! history that is not there is not made by being asked for.
+//! Reads what campaigns have recorded, and never makes anything up: asking for a history that does
+//! not exist does not create it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,74 +21,74 @@ use unflake_store::{CampaignId, CampaignSummary, Store, StoreError};
 
 use crate::terms::KeptTerms;
 
-/// Names suggested for one that is not known.
+/// How many similar names to suggest for an unknown one.
 const SIMILAR_MAX: usize = 5;
 
-/// Campaigns among which those are looked for that shook a test.
+/// How many campaigns to search for those that shook a test.
 const SHAKEN_MAX: usize = 200;
 
-/// Why the history does not answer.
+/// Why the history cannot answer.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// Nothing was recorded yet.
     #[error("there is no history in `{}`", file.display())]
     None {
-        /// Where it would be.
+        /// Where the history would be.
         file: PathBuf,
     },
-    /// The history does not work.
+    /// The history cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was found cannot be shown.
+    /// What a campaign found is on record, but cannot be read.
     #[error("campaign `{campaign}`: {source}")]
     Unreadable {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
-        /// Why not.
+        /// Why it cannot be read.
         source: saved::Unreadable,
     },
-    /// It was a single run, and came to no verdicts.
+    /// The campaign was a run of the suite, which has no verdicts.
     #[error("campaign `{campaign}` only ran the tests once")]
     NoFindings {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
     },
-    /// It shook a test, and found circumstances.
+    /// The campaign shook a test, so it has circumstances and not findings.
     #[error("campaign `{campaign}` shook a test")]
     Shaken {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
     },
-    /// It was cut off, and has not come to an end since.
+    /// The campaign was cut off, and has not been finished since.
     #[error("campaign `{campaign}` has not ended: it was killed, or is under way")]
     NotEnded {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
-        /// What started it.
+        /// The command that started it.
         command: String,
     },
     /// No campaign had this test.
     #[error("test `{id}` is in no campaign")]
     UnknownTest {
-        /// The name given.
+        /// The name that was asked for.
         id: TestId,
-        /// Names of the last campaign that are like it.
+        /// Similar names from the last campaign.
         similar: Vec<TestId>,
     },
     /// The campaign has no such run.
     #[error("campaign `{campaign}` has no run {}: it has {n_runs}", run.0)]
     UnknownRun {
-        /// The campaign.
+        /// The name of the campaign.
         campaign: String,
-        /// The number given.
+        /// The number that was asked for.
         run: RunId,
-        /// How many there are.
+        /// How many runs the campaign has.
         n_runs: u64,
     },
 }
 
 impl HistoryError {
-    /// What to do about it.
+    /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::None { .. } => "`unflake detect` makes one; or name another with --store".into(),
@@ -109,7 +109,7 @@ impl HistoryError {
     }
 }
 
-/// The history of a project, to be read.
+/// The history of a project, opened for reading.
 #[derive(Debug)]
 pub struct History {
     store: Store,
@@ -124,7 +124,7 @@ pub struct Shaken {
 }
 
 impl Shaken {
-    /// What it found, for whoever has this code now, if that is known.
+    /// The factors it found, for a project with this code (`None` if that is unknown).
     pub fn factors(&self, code: Option<&str>) -> Vec<KnownFactor> {
         let is_older = code.is_some() && self.code.as_deref() != code;
         KnownFactor::all(&self.shaking, &self.campaign, is_older)
@@ -134,21 +134,21 @@ impl Shaken {
 /// A run on record.
 #[derive(Clone, Debug)]
 pub struct PastRun {
-    /// Its name, in full.
+    /// The full name of the run.
     pub name: RunName,
     /// The tests of its campaign.
     pub suite: Suite,
-    /// What was run.
+    /// The experiment that was run.
     pub experiment: Experiment,
-    /// What was seen.
+    /// What was observed.
     pub observation: Observation,
-    /// The campaign.
+    /// The campaign that made the run.
     pub campaign: CampaignSummary,
 }
 
 impl PastRun {
-    /// The part as it was for this run, if it is to be changed for it: perturbed runs hold fixed
-    /// what is decided when an interpreter starts.
+    /// The part as it was for this run, if it must be changed for that: perturbed runs fix what is
+    /// decided when an interpreter starts.
     pub fn pinned(&self, part: &dyn Part) -> Option<Box<dyn Part>> {
         match self.experiment.environment {
             Environment::Plain | Environment::Hashed { .. } => None,
@@ -160,7 +160,7 @@ impl PastRun {
         KeptTerms::parse(&self.campaign.settings)
     }
 
-    /// How the project was called; `None` if the record does not say.
+    /// How the project was called; `None` if that is not on record.
     pub fn call(&self) -> Option<PastCall> {
         let settings = self.settings()?;
         let words = |words: Vec<String>| words.into_iter().map(OsString::from).collect();
@@ -181,11 +181,11 @@ impl PastRun {
 /// How a run was made.
 #[derive(Clone, Debug)]
 pub struct PastCall {
-    /// How the tests were called.
+    /// The arguments of the call.
     pub call: Call,
-    /// Under which isolation.
+    /// The isolation it ran under.
     pub levels: Vec<Level>,
-    /// How long a test might take.
+    /// The time limit for a test.
     pub test_timeout: Duration,
 }
 
@@ -198,7 +198,7 @@ impl History {
         Ok(Self { store: Store::open(file)? })
     }
 
-    /// The last campaigns, newest first; those that shook a test with what they found.
+    /// The last campaigns, newest first; those that shook a test include what they found.
     pub fn campaigns(&self, limit: usize) -> Result<Vec<PastCampaign>, HistoryError> {
         self.store.campaigns(limit)?.into_iter().map(|it| self.campaign(it)).collect()
     }
@@ -226,7 +226,7 @@ impl History {
         })
     }
 
-    /// What a campaign found, as it was shown then.
+    /// What a campaign found, as it was shown at the time.
     pub fn findings(&self, selector: &str) -> Result<Findings, HistoryError> {
         let id = self.store.campaign(selector)?;
         let summary = self.store.summary(id)?;
@@ -245,14 +245,15 @@ impl History {
             .map_err(|source| HistoryError::Unreadable { campaign, source })
     }
 
-    /// What shaking a test has shown in a campaign, as it was shown then; `None` if it was another
-    /// kind of campaign.
+    /// What shaking a test showed in a campaign, as it was shown at the time; `None` for other
+    /// campaigns.
     pub fn shaking(&self, selector: &str) -> Result<Option<Shaking>, HistoryError> {
         let findings = self.store.findings(self.store.campaign(selector)?)?;
         Ok(findings.and_then(|findings| saved::shaking::read(&findings)))
     }
 
-    /// For each test that was shaken in a campaign of this root, or of any, the newest of these.
+    /// For each test that was shaken in a campaign of this root (`None`: of any), the newest
+    /// result.
     pub fn shaken(&self, root: Option<&str>) -> Result<BTreeMap<TestId, Shaken>, HistoryError> {
         let mut all = BTreeMap::new();
         for campaign in self.store.campaigns(SHAKEN_MAX)? {
@@ -268,7 +269,7 @@ impl History {
         Ok(all)
     }
 
-    /// How a test fared in each campaign, and at most so many of its failures.
+    /// How a test fared in each campaign, and at most this many of its failures.
     pub fn past(&self, test: &TestId, n_failures: usize) -> Result<Past, HistoryError> {
         let records = self.store.test_records(&[test], usize::MAX)?.concat();
         if records.is_empty() {
@@ -301,8 +302,8 @@ impl History {
         Ok(Past { test: test.clone(), records: named, failures, factors })
     }
 
-    /// What is known about tests from the last campaigns but this one: counts and last verdict that
-    /// says something, and the groups of polluters that were found with it.
+    /// What the last campaigns, except this one, know about tests: counts, the last verdict that
+    /// says something, and the groups of polluters found with it.
     pub fn known(
         &self,
         tests: &[TestId],
@@ -328,7 +329,7 @@ impl History {
                     known.polluters = self.polluters(record.campaign, test);
                 }
             }
-            // It passed every time where that was said, and elsewhere it did not.
+            // The verdict says that it passed every time, yet other campaigns saw it fail.
             if 0 < known.tally.failures {
                 known.verdict = known.verdict.filter(|(it, _)| *it != Verdict::NotFlaky);
             }
@@ -337,7 +338,7 @@ impl History {
         Ok(all)
     }
 
-    /// The groups of polluters that a campaign found for a test; none if that cannot be read.
+    /// The groups of polluters that a campaign found for a test; none if they cannot be read.
     fn polluters(&self, campaign: CampaignId, test: &TestId) -> Vec<Vec<TestId>> {
         let Ok(findings) = self.findings(&campaign.to_string()) else { return Vec::new() };
         let view = findings.view();
@@ -363,12 +364,12 @@ impl History {
         Err(HistoryError::UnknownRun { campaign: campaign.short_id, run: name.run, n_runs })
     }
 
-    /// Forgets all campaigns but the newest, this many; says how many were forgotten.
+    /// Forgets all but the newest `n_kept` campaigns; returns how many were forgotten.
     pub fn keep_newest(&mut self, n_kept: usize) -> Result<usize, HistoryError> {
         Ok(self.store.prune(n_kept)?)
     }
 
-    /// Forgets all campaigns that began before this; says how many were forgotten.
+    /// Forgets all campaigns that began before this time; returns how many were forgotten.
     pub fn forget_before(&mut self, unix_ms: i64) -> Result<usize, HistoryError> {
         let campaigns = self.store.campaigns(usize::MAX)?;
         let is_kept = |campaign: &&CampaignSummary| unix_ms <= campaign.started_unix_ms;
@@ -386,14 +387,14 @@ impl History {
     }
 }
 
-/// Names of a suite that end like this one.
+/// Tests of a suite whose names end like this one.
 pub fn similar(suite: &Suite, id: &TestId) -> Vec<TestId> {
     let name = id.as_str().rsplit("::").next().unwrap_or_default();
     let ids = suite.tests().map(|test| suite.id(test));
     ids.filter(|other| other.as_str().contains(name)).take(SIMILAR_MAX).cloned().collect()
 }
 
-/// What a campaign asked, in a word or two; its command line where that is not known.
+/// What a campaign asked, in a word or two; its command line if that is unknown.
 fn question(campaign: &CampaignSummary) -> String {
     let asked = KeptTerms::parse(&campaign.settings).map(|settings| settings.terms.question);
     let short = asked.as_deref().and_then(|asked| asked.split("; ").next());

@@ -1,4 +1,4 @@
-//! The questions, put to the analysis that answers each; one form for all answers.
+//! Passes each question to the analysis that answers it, and gives all answers one form.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -27,33 +27,33 @@ use crate::question::{Question, Request};
 use crate::recall::Recall;
 use crate::world::{Finish, Watcher, World};
 
-/// How often the original order is run while something fails in it.
+/// How often the original order is run when something fails in it.
 const SET_UP_TRIES: u32 = 3;
 
-/// Before one test is cleared, it is tried in whole orders for this long, over all workers, unless
-/// all are done before: a suite may take an hour.
+/// Before a single test is cleared, whole orders are run for at most this long, summed over all
+/// workers: a suite may take an hour.
 const ORDERS_TIME_MAX: Duration = Duration::from_mins(10);
 
-/// What is asked.
+/// The question, with what is known before it is investigated.
 pub(crate) struct Investigation<'a> {
     pub(crate) request: &'a Request,
     pub(crate) budget: Budget,
     pub(crate) comparison: Comparison,
     pub(crate) suite: &'a Rc<Suite>,
-    /// The test in question; all of them if there is none.
+    /// The test in question; `None` asks about all tests.
     pub(crate) target: Option<TestIndex>,
     /// What can be done with the tests.
     pub(crate) abilities: Abilities,
-    /// Tests that leave something behind, as far as that is known.
+    /// Tests known to leave something behind.
     pub(crate) dirty: Vec<TestIndex>,
-    /// What tests are exposed to that were traced.
+    /// What exposes each traced test.
     pub(crate) exposed: BTreeMap<TestIndex, Exposure>,
     /// What earlier campaigns say about the test in question.
     pub(crate) known: Known,
 }
 
 impl Investigation<'_> {
-    /// What it says; of one test, with what was tried while it was looked for.
+    /// What the analysis says; for one test, also what was tried on the way.
     pub(crate) fn run(
         &self,
         world: &mut dyn World,
@@ -99,7 +99,7 @@ impl Investigation<'_> {
         let (plan, known) = (self.plan(), self.known.clone());
         let analysis = Analysis::new(Rc::clone(self.suite), self.budget, |lab| async move {
             if has_first {
-                // It is evidence too, and was made already.
+                // The original order is evidence too, and was run already.
                 let _ = lab.run(Order::original(lab.suite())).await;
             }
             Box::pin(trying_meanwhile(lab.clone(), why(lab, test, plan, known))).await
@@ -181,7 +181,7 @@ impl Investigation<'_> {
     }
 }
 
-/// What rounds of one kind of order show, as iDFlakies makes them.
+/// What rounds of one kind of order show, made as iDFlakies makes them.
 async fn in_rounds(lab: Lab, settings: idflakies::RoundSettings) -> Found {
     let (rounds, confidence) = (settings.rounds, lab.budget().confidence());
     let report = idflakies(lab.clone(), settings).await;
@@ -220,7 +220,7 @@ async fn in_rounds(lab: Lab, settings: idflakies::RoundSettings) -> Found {
     }
 }
 
-/// What an analysis says, whichever it was.
+/// What an analysis found, in the form common to all of them.
 pub(crate) struct Found {
     pub(crate) findings: Vec<Finding>,
     pub(crate) causes: Vec<Cause>,

@@ -1,13 +1,13 @@
-//! What do earlier campaigns know that asked something else?
+//! What do earlier campaigns know that asked a different question?
 //!
-//! A question about one test mostly comes after one about all of them. Whoever asked that has run
-//! this test alone, and after the tests it depends on, often enough to confirm it; under the same
-//! terms but for the question these runs are evidence here, too, and are lent: given back when the
-//! analysis asks for the same experiment. So that it asks, it is told the groups of tests that
-//! earlier campaigns found ([`leads`]), be it of older code: a hint needs no more than to be near.
+//! A question about one test mostly follows one about all of them. That campaign has run this test
+//! alone, and after the tests it depends on, often enough to confirm it; if only the question
+//! differs, these runs are evidence here too. They are lent: given back when the analysis asks for
+//! the same experiment. To make it ask, it is given the groups of tests that earlier campaigns
+//! found ([`leads`]), even on older code: a hint only needs to be near.
 //!
-//! Lent are runs that end with the test in question: those were made for its sake. Campaigns of the
-//! very same question lend nothing. Whoever asks again wants to see it again.
+//! Only runs that end with the test in question are lent: those were made for its sake. Campaigns
+//! of the very same question lend nothing, since asking again means wanting to see it again.
 
 use unflake_engine::Level;
 use unflake_known::{Warning, saved};
@@ -18,31 +18,31 @@ use crate::record::answers;
 use crate::terms::{KeptTerms, Terms};
 use crate::world::Answer;
 
-/// Campaigns that are asked.
+/// How many campaigns to look at.
 const CAMPAIGNS_MAX: usize = 20;
 
-/// Runs that are lent: more than any confirmation asks for.
+/// How many runs to borrow: more than any confirmation asks for.
 const RUNS_MAX: usize = 2_000;
 
-/// Runs that are asked for, at most, before a test that was seen to flake is given up.
+/// How many runs to make at most before giving up on a test that was seen to flake.
 const FLAKED_IN_MAX: u64 = 500;
 
-/// Groups that are told.
+/// How many groups to suggest.
 const LEADS_MAX: usize = 16;
 
 /// What earlier campaigns lend.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
-    /// Runs, each with its name.
+    /// The runs, each with its name.
     pub(crate) runs: Vec<(String, Experiment, Answer)>,
-    /// The isolation under which they were made, and what led to it; none if there are none.
+    /// The isolation of these runs and the warnings that led to it; `None` if there are no runs.
     pub(crate) isolation: Option<(Vec<Level>, Vec<Warning>)>,
-    /// How the test fared in all their runs, whoever they were made for.
+    /// How the test fared in all runs of these campaigns, whatever their purpose.
     pub(crate) tally: Tally,
 }
 
 impl Lent {
-    /// In how many runs it was seen, if it was seen to flake in them; as many as can be afforded.
+    /// The number of runs in which it was seen, up to a bound; `None` unless it flaked in them.
     pub(crate) fn flaked_in(&self) -> Option<u64> {
         self.tally.is_mixed().then(|| self.tally.attempts.min(FLAKED_IN_MAX))
     }
@@ -58,8 +58,8 @@ impl Lent {
     }
 }
 
-/// What campaigns of the same terms but for the question lend for a test, the newest first; all of
-/// them under the isolation of the newest.
+/// What campaigns of the same terms, except for the question, lend for a test, newest first; all
+/// were made under the isolation of the newest.
 pub(crate) fn lent(
     store: &Store,
     root: &str,
@@ -100,8 +100,8 @@ fn is_for(experiment: &Experiment, test: TestIndex) -> bool {
         || (experiment.repetition != Repetition::Once && tests.contains(&test))
 }
 
-/// Groups of tests of this suite that a test was found to depend on, the newest first; what cannot
-/// be read is not known.
+/// Groups of tests of this suite that a test was found to depend on, newest first; a history that
+/// cannot be read has none.
 pub(crate) fn leads(store: &Store, suite: &Suite, test: TestIndex) -> Vec<Group> {
     let id = suite.id(test);
     let records = store.test_records(&[id], CAMPAIGNS_MAX).unwrap_or_default().concat();
@@ -116,7 +116,7 @@ pub(crate) fn leads(store: &Store, suite: &Suite, test: TestIndex) -> Vec<Group>
     leads
 }
 
-/// The groups of polluters or of state-setters that a campaign found for a test; none if that
+/// The groups of polluters or of state-setters that a campaign found for a test; none if they
 /// cannot be read.
 fn groups(store: &Store, campaign: CampaignId, test: &TestId) -> Vec<Vec<TestId>> {
     let findings = || {

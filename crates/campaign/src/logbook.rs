@@ -1,4 +1,4 @@
-//! What each test did so far: for the record, for the report, and for whoever watches.
+//! What has each test done so far? For the record, for the report, and for progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -15,78 +15,78 @@ use unflake_model::{
 use crate::record::Recorder;
 use crate::world::{Answer, Source, Watcher};
 
-/// Failures of one test whose texts are kept; the rest are counted only.
+/// How many failures of a test keep their texts; the rest are only counted.
 const FAILURES_MAX: usize = 10;
 
-/// Who is told how it goes.
+/// Receives the progress of a campaign.
 pub trait Progress {
-    /// Something new begins.
+    /// A new stage begins.
     fn stage(&mut self, what: &str);
 
-    /// Something that a user should know also where nobody watches.
+    /// Something that the user should know even if progress is not shown.
     fn note(&mut self, what: &str);
 
-    /// A run is over, and this is how it stands.
+    /// A run is over; this is the new standing.
     fn ran(&mut self, standing: Standing);
 
-    /// Something is known about a test before everything is. The report has the last word.
+    /// Something is known about a test before the campaign ends. The report has the last word.
     fn news(&mut self, _test: &TestId, _news: News) {}
 }
 
-/// What is known about a test before everything is.
+/// Something that is known about a test before the campaign ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// It passed and failed, or did what tests of this kind do.
+    /// It passed and failed, or behaved like tests with this verdict.
     Suspected(Option<Verdict>),
-    /// It was looked into, and this is what it is.
+    /// It was investigated, and this is its verdict.
     Found(Verdict),
 }
 
 /// How a campaign stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
-    /// What was spent since it was started.
+    /// What was spent since the campaign was started.
     pub spent: Spent,
-    /// Runs that are evidence: made now, or recalled.
+    /// Runs that are evidence, made now or recalled.
     pub n_runs: u64,
-    /// Tests that were told of, as suspects or as more.
+    /// Tests that were announced, as suspects or with a verdict.
     pub n_suspected: usize,
-    /// Those of them that were looked into.
+    /// The announced tests that have a verdict.
     pub n_found: usize,
-    /// Different whole orders among the runs.
+    /// Distinct whole orders among the runs.
     pub n_orders: u64,
-    /// Those of them that were recalled.
+    /// The recalled ones among those orders.
     pub n_orders_recalled: u64,
-    /// What those that were not recalled took.
+    /// The time taken by those orders that were not recalled.
     pub order_time: Duration,
 }
 
 /// Records runs and counts what each test did in them.
 pub struct Logbook<'p> {
-    /// What each test did.
+    /// What each test did, by index.
     pub records: Vec<Record>,
     /// How the campaign stands.
     pub standing: Standing,
-    /// Who writes it down.
+    /// Writes runs down.
     pub recorder: Recorder,
-    /// Whole orders that were run, by their hashes.
+    /// Hashes of the whole orders that were run.
     orders: BTreeSet<u64>,
     /// The run of the original order, and how each test ended there.
     original: Option<(RunId, Vec<OutcomeKind>)>,
-    /// Where a test ended differently than in the original order for the first time.
+    /// The first run in which a test ended differently than in the original order.
     otherwise: BTreeMap<TestIndex, (RunId, OutcomeKind, Rc<Order>)>,
-    /// Whether each suspect and each finding is told of at once, and the names of tests.
+    /// The suite, if suspects and findings are to be announced at once.
     pub tells: Option<Rc<Suite>>,
     told: BTreeMap<TestIndex, News>,
-    /// Where a test failed when it was run again in the same process, and in no other way.
+    /// Runs in which a test failed when run again in the same process, and in no other way.
     failed_again: BTreeMap<TestIndex, RunId>,
-    /// Which levels of isolation the last run had that was made just now.
+    /// The isolation of the last run that was made and not recalled.
     pub isolation: Option<Isolation>,
     progress: &'p mut dyn Progress,
 }
 
 impl<'p> Logbook<'p> {
-    /// An empty one.
+    /// An empty logbook.
     pub fn new(suite: &Suite, recorder: Recorder, progress: &'p mut dyn Progress) -> Self {
         let nothing = Record { tally: Tally::default(), skipped: 0, failures: Vec::new() };
         let records = vec![nothing; suite.n_tests()];
@@ -105,7 +105,7 @@ impl<'p> Logbook<'p> {
         }
     }
 
-    /// Tells of a test, once as a suspect and once for each thing that it is found to be.
+    /// Announces a test once as a suspect, and once for each verdict it is given.
     fn tell(&mut self, test: TestIndex, news: News) {
         let before = self.told.get(&test).copied();
         let is_news = match news {
@@ -120,21 +120,21 @@ impl<'p> Logbook<'p> {
         self.progress.news(suite.id(test), news);
     }
 
-    /// The run that shows how a test fails when it is run again, for findings that are about that.
+    /// The run that shows how a test fails when it is run again, if the finding is about that.
     pub fn failed_again(&self, finding: &Finding) -> Option<RunId> {
         let is_about_that = finding.verdict == Verdict::Nio;
         self.failed_again.get(&finding.test).copied().filter(|_| is_about_that)
     }
 
-    /// Suspects tests that did in this run what those do that are not idempotent, or rely on open
-    /// choices.
+    /// Suspects tests that behaved in this run like tests that are not idempotent or that rely on
+    /// open choices.
     fn suspect_by_kind(&mut self, run: RunId, experiment: &Experiment, answer: &Answer) {
         let attempts = &answer.observation.attempts;
         if experiment.repetition == Repetition::Twice {
             for pair in attempts.chunks_exact(2) {
                 let ends = [pair[0].outcome.evidence(), pair[1].outcome.evidence()];
                 if ends == [Some(Evidence::Pass), Some(Evidence::Fail)] {
-                    // The last one is made alone, so it is the shortest to run again.
+                    // The latest run has that test alone, so it is the shortest to repeat.
                     self.failed_again.insert(pair[0].test, run);
                     self.tell(pair[0].test, News::Suspected(Some(Verdict::Nio)));
                 }
@@ -153,12 +153,12 @@ impl<'p> Logbook<'p> {
         }
     }
 
-    /// Something new begins.
+    /// A new stage begins.
     pub fn stage(&mut self, what: &str) {
         self.progress.stage(what);
     }
 
-    /// How tests ended in the original order, and an order in which each ended otherwise.
+    /// How each test ended in the original order, and a run in which it ended differently.
     pub fn seen(&self, suite: &Suite) -> BTreeMap<TestIndex, (Seen, Seen)> {
         let Some((run, outcomes)) = &self.original else { return BTreeMap::new() };
         let original = Order::original(suite);
@@ -172,7 +172,7 @@ impl<'p> Logbook<'p> {
         self.otherwise.iter().filter_map(both).collect()
     }
 
-    /// Keeps what a plain run says about the original order, or against it.
+    /// Notes what a plain run says about the original order, or how it differs from it.
     fn compare(&mut self, run: RunId, experiment: &Experiment, answer: &Answer) {
         let attempts = &answer.observation.attempts;
         let kinds = || attempts.iter().map(|attempt| attempt.outcome.kind());
@@ -193,7 +193,7 @@ impl<'p> Logbook<'p> {
         }
     }
 
-    /// Writes down a run that was made just now, and says under which number.
+    /// Writes down a run that was made just now; returns its number on record.
     pub fn made(&mut self, experiment: &Experiment, answer: &Answer) -> RunId {
         self.standing.spent = self.standing.spent.plus(answer.cost());
         let has_room = |test: usize| self.records[test].failures.len() < FAILURES_MAX;

@@ -1,8 +1,8 @@
-//! Secrets are hidden where something that a test run says comes in, before it is kept or shown.
+//! Hides secrets in everything a test run says, before it is kept or shown.
 //!
-//! What is hidden is the same for the whole program, and told once, before anything is run: so
-//! nobody on the way can forget to pass it on. Deadline then, values that look like secrets are.
-//! Where the user wants to see them, they are shown, and hidden in what is kept all the same.
+//! What is hidden is the same for the whole program, and is set once, before anything runs; so
+//! nobody on the way can forget to pass it on. Until then, values that look like secrets are
+//! hidden. If the user wants to see secrets, they are shown, but still hidden in what is kept.
 
 use std::sync::OnceLock;
 
@@ -12,9 +12,9 @@ use unflake_model::secret::Secrets;
 
 static SECRETS: OnceLock<(Secrets, bool)> = OnceLock::new();
 
-/// Tells what is hidden, once, and whether it is shown to the user.
+/// Sets once what is hidden, and whether it is shown to the user.
 pub fn know(secrets: Secrets, is_shown: bool) {
-    // Told before, it stays.
+    // The first setting stays.
     let _ = SECRETS.set((secrets, is_shown));
 }
 
@@ -27,25 +27,25 @@ fn to_show(said: String) -> String {
     if *is_shown { said } else { secrets.text(&said) }
 }
 
-/// What a failed attempt said.
+/// The message and text of a failed attempt, as they are shown.
 pub(crate) fn failure(message: String, text: String) -> Failure {
     Failure { message: to_show(message), text: to_show(text) }
 }
 
-/// A change as it is reported.
+/// A change as it is shown.
 pub(crate) fn state(change: &StateChange) -> State {
     let mut state = whole(change);
     hide(&mut state);
     state
 }
 
-/// A change, to be compared with others: to be hidden before it is reported.
+/// A change for comparison with others; must be hidden before it is shown.
 pub(crate) fn whole(change: &StateChange) -> State {
     let StateChange { place, kind, before, after, .. } = change.clone();
     State { place, kind, before, after }
 }
 
-/// Hides what is secret in it.
+/// Hides the secrets in a change.
 pub(crate) fn hide(state: &mut State) {
     if !secrets().1 {
         hide_to_keep(state);
@@ -63,7 +63,7 @@ pub(crate) fn to_keep(said: &str) -> String {
     secrets().0.text(said)
 }
 
-/// What was found, as it is kept.
+/// Findings as they are kept.
 pub(crate) fn findings_to_keep(findings: &Findings) -> Findings {
     let mut findings = findings.clone();
     for exhibit in &mut findings.exhibits {

@@ -10,7 +10,7 @@ use crate::deadline::Deadline;
 use crate::error::CampaignError;
 use crate::world::Finish;
 
-/// How a campaign ended that came to this end by itself, unless it was stopped before.
+/// How a campaign ended: as `by_itself` says, unless it was stopped before.
 pub fn how_it_ended(finish: Finish, by_itself: Ended, until: &Deadline) -> Ended {
     match finish {
         Finish::Complete => by_itself,
@@ -19,7 +19,7 @@ pub fn how_it_ended(finish: Finish, by_itself: Ended, until: &Deadline) -> Ended
     }
 }
 
-/// Collects the tests, of which there must be some.
+/// Collects the tests; it is an error if there are none.
 pub fn start(
     project: &dyn Part,
     limits: &Limits,
@@ -28,7 +28,7 @@ pub fn start(
     start_and(project, limits, interrupt, || ())
 }
 
-/// The same, with something to be done while the tests are collected.
+/// As [`start`], with something to do while the tests are collected.
 pub(crate) fn start_and(
     project: &dyn Part,
     limits: &Limits,
@@ -38,7 +38,7 @@ pub(crate) fn start_and(
     let started = Engine::start_and(project.launch(limits), interrupt, meanwhile);
     let engine = started.map_err(|error| match error.kind {
         StartErrorKind::Interrupted => CampaignError::Interrupted,
-        // Said instead of what our agent has to say in a language that it does not know.
+        // Replaces what our agent would say in a language that it does not know.
         _ => match project.unsupported(interrupt) {
             Some((message, hint)) => CampaignError::Unsupported { message, hint },
             None => CampaignError::Start(error),
@@ -48,7 +48,7 @@ pub(crate) fn start_and(
     if is_empty { Err(CampaignError::NoTests) } else { Ok(engine) }
 }
 
-/// The time, to be shown or to bound waiting.
+/// The current time, for display or to limit waiting.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is shown, and bounds waiting")]
 pub fn now() -> Instant {
     Instant::now()

@@ -1,7 +1,7 @@
 //! A project as a world that answers experiments: the engine, and the project's own runner.
 //!
 //! The runner is a program that is started and waited for. So each plain run has a thread that
-//! waits for it, and the engine goes on meanwhile, with as many processes fewer at work.
+//! waits for it, while the engine goes on with that many fewer processes.
 
 use std::num::NonZero;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -18,26 +18,26 @@ use unflake_model::{
 use crate::engine_world::EngineWorld;
 use crate::world::{Answer, Happening, World};
 
-/// Plain runs at once where a start is cheap: each starts a process and mostly waits for it, and
-/// the tries of one finding are made together.
+/// How many plain runs are made at once if starting is cheap: each starts a process and mostly
+/// waits for it, and the tries of one finding are made together.
 const PLAIN_WIDTH: usize = 3;
 
 /// The engine and the plain runner.
 pub(crate) struct ProjectWorld<'scope, 'env, 'w> {
     engine: &'w mut EngineWorld,
     plain: Plain<'env>,
-    /// Where threads are started that wait for the plain runner.
+    /// The scope of the threads that wait for the plain runner.
     scope: &'scope Scope<'scope, 'env>,
     ended: (Sender<Observation>, Receiver<Observation>),
     waker: Waker,
     interrupt: Interrupt,
     n_plain: usize,
-    /// Whether the engine works no more. The runner still does.
+    /// Whether the engine has broken down. The runner still works.
     pub(crate) is_broken: bool,
 }
 
 impl<'scope, 'env, 'w> ProjectWorld<'scope, 'env, 'w> {
-    /// Lets both answer.
+    /// A world in which both answer.
     pub(crate) fn new(
         engine: &'w mut EngineWorld,
         plain: Plain<'env>,
@@ -55,7 +55,7 @@ impl<'scope, 'env, 'w> ProjectWorld<'scope, 'env, 'w> {
     }
 
     fn give_up(&mut self) -> Happening {
-        // What is under way is told to nobody: the next analysis counts its runs anew.
+        // Runs under way are dropped: the next analysis counts its runs anew.
         self.ended = mpsc::channel();
         self.n_plain = 0;
         self.interrupt = self.interrupt.lasting();
@@ -69,7 +69,7 @@ impl World for ProjectWorld<'_, '_, '_> {
     }
 
     fn n_ahead(&self) -> usize {
-        // While plain runs are under way there is room in the engine, and nothing would wait.
+        // While plain runs are under way the engine has room, and nothing would wait.
         if self.n_plain == 0 { self.engine.n_ahead() } else { 0 }
     }
 
@@ -90,7 +90,7 @@ impl World for ProjectWorld<'_, '_, '_> {
         let (plain, experiment) = (self.plain, experiment.clone());
         let (ended, waker) = (self.ended.0.clone(), self.waker.clone());
         self.scope.spawn(move || {
-            // Who has given up all runs does not care.
+            // Nobody receives it if all runs were given up.
             let _ = ended.send(plain.run(&experiment));
             waker.wake();
         });
@@ -102,8 +102,8 @@ impl World for ProjectWorld<'_, '_, '_> {
                 return self.take_plain(observation);
             }
             if 0 < self.n_plain && self.engine.is_idle() {
-                // The engine would say that it has nothing to do. The runner hears of an interrupt
-                // by itself.
+                // The engine would say that it has nothing to do. The runner notices an interrupt
+                // on its own.
                 let ended = self.ended.1.recv();
                 if self.interrupt.is_raised() {
                     self.engine.hear_interrupt();
@@ -126,7 +126,7 @@ impl World for ProjectWorld<'_, '_, '_> {
     }
 }
 
-/// The plain runner, and the names of the tests.
+/// The plain runner, with the names and files of the tests.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<'env> {
     pub(crate) runner: &'env dyn PlainRunner,
@@ -136,7 +136,7 @@ pub(crate) struct Plain<'env> {
 }
 
 impl Plain<'_> {
-    /// Asks the runner, and waits for what it says.
+    /// Runs the plain runner and waits for its result.
     pub(crate) fn run(&self, experiment: &Experiment) -> Observation {
         match self.outcomes(experiment) {
             Ok(Some(outcomes)) => self.observation(experiment, &outcomes),
@@ -174,7 +174,7 @@ impl Plain<'_> {
         runner.run_among(id, &among, took).map(of_one)
     }
 
-    /// Of a test that is run twice the runner says how it failed, if it did; else how it passed.
+    /// For a test that is run twice, the runner says how it failed if it did, else that it passed.
     fn observation(&self, experiment: &Experiment, outcomes: &Outcomes) -> Observation {
         let tests = experiment.repetition.attempts(&experiment.order).into_iter();
         let attempt = |test| {
@@ -186,7 +186,7 @@ impl Plain<'_> {
     }
 }
 
-/// As much as a plain runner says about how a test ended.
+/// The outcome, with as much detail as a plain runner gives.
 fn outcome(kind: OutcomeKind) -> Outcome {
     match kind {
         OutcomeKind::Passed => Outcome::Passed,

@@ -1,4 +1,4 @@
-//! What is to be found out, and at what price?
+//! What to find out, and at what price.
 
 use std::time::Duration;
 
@@ -12,46 +12,46 @@ use crate::begin::Keep;
 use crate::error::CampaignError;
 use crate::history::similar;
 
-/// All tests are watched once where that takes less than this part of the time there is.
+/// All tests are watched once if that takes less than this fraction of the available time.
 const WATCHING_SHARE: u32 = 8;
 
-/// What is to be found out.
+/// What to find out.
 #[derive(Clone, Debug)]
 pub enum Question {
     /// Which tests are flaky?
     Suite,
-    /// Which come out otherwise in rounds of one kind of order, as iDFlakies asks?
+    /// Which tests end differently in rounds of one kind of order, as iDFlakies asks?
     Rounds(Configuration, u64),
-    /// Which fail at random, looked for on these terms?
+    /// Which tests fail at random, searched for on these terms?
     Reruns(Terms),
-    /// What about this one?
+    /// Is this test flaky, and why?
     Test(TestId),
 }
 
 /// What to find out, and at what price.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What.
+    /// The question to answer.
     pub question: Question,
-    /// How much of it.
+    /// How thoroughly to look.
     pub depth: Depth,
-    /// At what price, and how sure.
+    /// What it may cost, and how sure the answer must be.
     pub budget: Budget,
-    /// Tests with at least this flake rate are to be found.
+    /// Tests with at least this flake rate should be found.
     pub flake_rate_min: Rate,
     /// The seed of all orders.
     pub seed: u64,
     /// When to stop whatever is running: the budget cannot foresee a test that hangs.
     pub wall_max: Option<Duration>,
-    /// Where the campaign is kept; nowhere without.
+    /// Where the campaign is kept; `None` keeps it nowhere.
     pub keep: Option<Keep>,
     /// The command line, as it was typed.
     pub command: String,
 }
 
 impl Request {
-    /// Whether a pass that is watched is worth its time: it takes that of one or two orders, and
-    /// there must be some left for orders that follow from it.
+    /// Whether a watched run is worth its time: it takes as long as one or two orders, and must
+    /// leave time for the orders that follow from it.
     pub(crate) fn is_worth_watching(&self, suite: &Suite) -> bool {
         let once: Duration = suite.tests().map(|test| suite.duration(test)).sum();
         let is_affordable = self.wall_max.is_none_or(|max| once * WATCHING_SHARE < max);
@@ -72,10 +72,10 @@ impl Request {
     }
 }
 
-/// The test in question, if it is about one.
+/// The test in question, if the question is about one test.
 pub fn target(question: &Question, suite: &Suite) -> Result<Option<TestIndex>, CampaignError> {
     let Question::Test(id) = question else { return Ok(None) };
-    // A path that looks like an option is typed with a dot before it.
+    // A path that looks like an option has to be typed with a dot before it.
     let plain = id.as_str().strip_prefix("./").and_then(|plain| plain.parse().ok());
     let found = suite.find(id).or_else(|| suite.find(plain.as_ref()?));
     found

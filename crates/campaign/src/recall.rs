@@ -6,7 +6,7 @@
 //! An analysis is a function of the answers it gets. Given the answers of an earlier campaign, it
 //! asks for the same experiments, and goes on from where it was cut off; nothing needs to know how
 //! far it had come. Runs are matched by what was run, not by number: with several workers the
-//! numbers depend on who was quicker.
+//! numbers depend on which was quicker.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,14 +27,14 @@ pub struct Recall {
 }
 
 impl Recall {
-    /// Remembers a run, and under which number it is on record.
+    /// Remembers a run with its number on record.
     pub fn add(&mut self, number: RunId, experiment: &Experiment, answer: Answer) {
         self.cost = self.cost.plus(answer.cost());
         self.waiting.entry(content(experiment)).or_default().push_back((number, answer));
     }
 
-    /// The earliest run of what is asked for that was not given back yet: its number on record, and
-    /// the answer under its new number. Plain runs and those with a look are not on record.
+    /// The earliest run of this experiment that was not given back yet: its number on record, and
+    /// the answer under its new number. Plain runs and those with a look are never on record.
     pub fn take(&mut self, experiment: &Experiment) -> Option<(RunId, Answer)> {
         if !experiment.is_evidence() {
             return None;
@@ -45,7 +45,7 @@ impl Recall {
         Some((number, Answer { observation, ..answer }))
     }
 
-    /// Remembers what another does, behind all that is remembered here.
+    /// Adds what another one remembers, after everything that is remembered here.
     pub fn append(&mut self, other: Self) {
         self.cost = self.cost.plus(other.cost);
         for (content, answers) in other.waiting {
@@ -58,7 +58,7 @@ impl Recall {
         self.n_lent_taken
     }
 
-    /// What all remembered runs have cost.
+    /// What all remembered runs cost.
     pub fn cost(&self) -> Spent {
         self.cost
     }

@@ -1,15 +1,16 @@
-//! Writing a campaign down while it goes, without ever standing in its way.
+//! Writes a campaign down while it goes on, without ever getting in its way.
 //!
 //! A run is on record before anyone is told that it is over. The write is made right there, not by
 //! a thread of its own: it takes a hundredth of what the run took (the history does not wait for
 //! the disk, see [`unflake_store`]), and so there is nothing that could be lost between the two.
 //!
-//! Runs get their numbers here, in the order in which they are recorded. Those an analysis knows
-//! them by are of no use to anyone else: a campaign that is resumed counts anew, and would give a
-//! number to another run than before. Whatever is shown speaks of the numbers on record.
+//! Runs get their numbers here, in the order in which they are recorded. The numbers that an
+//! analysis uses mean nothing to anyone else: a campaign that is resumed counts anew, and would
+//! give a number to a different run than before. Everything that is shown uses the numbers on
+//! record.
 //!
-//! A history that cannot be written (no space, no permission, another version) ends the recording
-//! and not the campaign; what went wrong is kept to be said in the report.
+//! If the history cannot be written (no space, no permission, another version), recording ends but
+//! the campaign goes on; what went wrong is kept for the report.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ pub struct Recorder {
     n_numbers: u64,
 }
 
-/// A campaign of the history that is ours to write.
+/// A campaign in the history that is ours to write.
 #[derive(Debug)]
 struct Open {
     store: Store,
@@ -41,12 +42,12 @@ struct Open {
 }
 
 impl Recorder {
-    /// Records nothing, because of this.
+    /// A recorder that records nothing, because of this error.
     pub fn broken(error: &StoreError) -> Self {
         Self { trouble: Some(with_causes(error)), ..Self::default() }
     }
 
-    /// Records a campaign that begins.
+    /// Records a campaign that begins now.
     pub fn begin(store: Store, campaign: &Campaign<'_>) -> Self {
         Self::try_begin(store, campaign).unwrap_or_else(|error| Self::broken(&error))
     }
@@ -54,13 +55,13 @@ impl Recorder {
     fn try_begin(mut store: Store, campaign: &Campaign<'_>) -> Result<Self, StoreError> {
         let id = store.begin(campaign)?;
         let name = store.summary(id)?.short_id;
-        // Nobody else can know of it yet.
+        // Nobody else can know of the campaign yet.
         let claim = store.claim(id)?;
         let open = claim.map(|claim| Open { store, campaign: id, name, _claim: claim });
         Ok(Self { open, ..Self::default() })
     }
 
-    /// Goes on with a campaign that has these many numbers in use.
+    /// Resumes a campaign that has used this many numbers.
     pub fn go_on(
         mut store: Store,
         campaign: CampaignId,
@@ -73,7 +74,7 @@ impl Recorder {
         Ok(Self { open, n_numbers, ..Self::default() })
     }
 
-    /// Gives a run its number, and writes it down with these failures.
+    /// Gives a run its number, and writes it down with its failures.
     pub fn record(
         &mut self,
         experiment: &Experiment,
@@ -93,7 +94,7 @@ impl Recorder {
         number
     }
 
-    /// Takes note of the number under which a run is on record.
+    /// Remembers the number under which a run is on record.
     pub fn renumber(&mut self, run: RunId, number: RunId) {
         self.numbers.insert(run, number);
     }
@@ -108,7 +109,7 @@ impl Recorder {
         self.open.as_ref().map(|open| open.name.clone())
     }
 
-    /// Writes down what was found.
+    /// Writes down what was found, and that the campaign is over.
     pub fn finish(&mut self, findings: &Findings) {
         let verdicts: Vec<_> = findings
             .exhibits
@@ -121,7 +122,7 @@ impl Recorder {
         self.write(|store, campaign| store.finish(campaign, &conclusion));
     }
 
-    /// Writes down what shaking a test has shown.
+    /// Writes down what shaking a test showed.
     pub fn finish_shaking(&mut self, test: TestIndex, shaking: &Shaking) {
         let verdict = shaking.exhibits.iter().find_map(Shook::verdict);
         let verdicts: Vec<_> = verdict.map(|verdict| (test, verdict)).into_iter().collect();
@@ -136,7 +137,7 @@ impl Recorder {
         self.write(|store, campaign| store.finish(campaign, &conclusion));
     }
 
-    /// What went wrong with recording, once.
+    /// What went wrong with recording; returned only once.
     pub fn take_trouble(&mut self) -> Option<Warning> {
         self.trouble.take().map(|reason| Warning::NotRecorded { reason })
     }
@@ -150,7 +151,7 @@ impl Recorder {
     }
 }
 
-/// Without secrets, also where the user wants to see them.
+/// The failure without secrets, even if the user wants to see them.
 fn to_keep(failed: &FailedAttempt) -> FailedAttempt {
     let Failure { message, text } = &failed.failure;
     let failure = Failure { message: masked::to_keep(message), text: masked::to_keep(text) };
@@ -163,8 +164,8 @@ fn text<'f>(experiment: &Experiment, failed: &'f FailedAttempt) -> Option<Failur
     Some(FailureText { position, attempt, message, text })
 }
 
-/// Where in its run an attempt stands: the place of its test and which attempt of it, where each
-/// test is run as often; else its place among all attempts.
+/// The position of an attempt in its run: the position of its test and which attempt of it, if
+/// every test runs equally often; else its position among all attempts.
 fn place(experiment: &Experiment, failed: &FailedAttempt) -> Option<(usize, usize)> {
     if experiment.repetition == Repetition::Twice {
         return Some((experiment.order.position(failed.test)?, failed.attempt));
@@ -174,7 +175,7 @@ fn place(experiment: &Experiment, failed: &FailedAttempt) -> Option<(usize, usiz
     places.nth(failed.attempt).map(|place| (place, 0))
 }
 
-/// The inverse of [`place`], as far as the test goes.
+/// The inverse of [`place`], as far as the test is concerned.
 fn test_at(experiment: &Experiment, position: usize) -> Option<TestIndex> {
     match experiment.repetition {
         Repetition::Twice => experiment.order.tests().get(position).copied(),
@@ -182,7 +183,7 @@ fn test_at(experiment: &Experiment, position: usize) -> Option<TestIndex> {
     }
 }
 
-/// Runs of a campaign with what their failures said.
+/// Runs of a campaign, with what their failures said.
 pub fn answers(
     store: &Store,
     campaign: CampaignId,

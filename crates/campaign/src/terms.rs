@@ -1,41 +1,41 @@
-//! Is it the same campaign? What must be equal for earlier runs to be evidence for this question.
+//! Is it the same campaign? What must be equal for earlier runs to be evidence.
 //!
 //! The same question about the same tests of the same code, put in the same way. Budgets are not
 //! among the terms: a campaign that ran out of budget goes on under the next one. Neither is the
 //! number of jobs, which changes no answer.
 //!
-//! The terms stand in the history as text beside what the beginning of the campaign found out:
-//! under which isolation it runs. Fields are added, never changed; a text that cannot be read is
-//! that of another campaign.
+//! The history keeps the terms as text, together with the isolation that the beginning of the
+//! campaign settled on. Fields are added, never changed; a text that cannot be read belongs to
+//! another campaign.
 
 use serde::{Deserialize, Serialize};
 use unflake_engine::{Collected, Level};
 use unflake_known::Warning;
 use unflake_store::digest;
 
-/// What must be equal.
+/// Everything that must be equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Terms {
-    /// What is asked, in full: test, depth, seed, confidence.
+    /// The question in full: test, depth, seed, confidence.
     pub(crate) question: String,
     /// The working directory.
     pub(crate) folder: String,
     /// The interpreter.
     pub(crate) program: String,
-    /// Which runner was wanted, and what its environment has of its own.
+    /// The requested runner, and the parts of its environment that matter.
     pub(crate) manner: String,
-    /// How strings are hashed, if we decided it.
+    /// The hash seed, if we chose it.
     #[serde(default)]
     pub(crate) hash_seed: Option<u64>,
-    /// What the runner is given: options, and files, folders or tests.
+    /// The options given to the runner.
     pub(crate) options: Vec<String>,
-    /// See [`Terms::options`].
+    /// The files, folders or tests given to the runner.
     pub(crate) paths: Vec<String>,
     /// The runner and its plugins.
     pub(crate) runner: Vec<String>,
-    /// Isolation asked for.
+    /// The requested levels of isolation.
     pub(crate) isolation: Vec<Level>,
-    /// How long a test may take.
+    /// The time limit for a test.
     pub(crate) test_timeout_ms: u128,
     /// The digest of the tests that were collected.
     pub(crate) tests: String,
@@ -43,19 +43,19 @@ pub(crate) struct Terms {
     pub(crate) code: String,
 }
 
-/// What the history knows about how a campaign began.
+/// What the history keeps about the beginning of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptTerms {
-    /// What must be equal to go on with it.
+    /// What must be equal to resume it.
     pub(crate) terms: Terms,
     /// The levels of isolation under which it runs.
     pub(crate) levels: Vec<Level>,
-    /// What was found to limit the answer before the first experiment.
+    /// Warnings about what limits the answer, known before the first experiment.
     pub(crate) warnings: Vec<Warning>,
 }
 
 impl Terms {
-    /// Whether runs under these terms are evidence under those, for another question.
+    /// Whether runs under these terms are evidence under the other ones, for another question.
     pub(crate) fn lends_to(&self, other: &Self) -> bool {
         let asked_so = Self { question: other.question.clone(), ..self.clone() };
         self.question != other.question && asked_so == *other

@@ -1,11 +1,11 @@
-//! Which functions does each test call, and which tests are worth running again for it?
+//! Which functions does each test call, and so which tests are worth running again?
 //!
-//! The suite is run once, in its original order and traced. [`Traced`] is what came back: for each
+//! The suite is run once, in its original order, and traced. [`Traced`] is what came back: for each
 //! test its functions, how it ended and how long it took; [`Traced::exposures`] is what a scheduler
-//! of reruns wants to know of it.
+//! of reruns needs to know.
 //!
-//! Where a test takes the process with it, the tests behind it are traced in another one, and what
-//! that test called is not known.
+//! Where a test ends the process, the tests after it are traced in another one, and the calls of
+//! that test are unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -26,57 +26,56 @@ use crate::gather::{Asked, Gathered, gather};
 use crate::logbook::Progress;
 use crate::world::{Answer, Finish};
 
-/// A function, and where it stands.
+/// A function, and where it is defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
-    /// Its name.
+    /// The module and name of the function.
     pub function: Function,
     /// Its file and first line, if it is written in the language of the tests.
     pub place: Option<(String, u32)>,
 }
 
-/// What one test called.
+/// What one test called, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedTest {
-    /// The test.
+    /// The test that was traced.
     pub test: TestIndex,
     /// How it ended.
     pub outcome: OutcomeKind,
-    /// How long it took, traced.
+    /// How long it took while traced.
     pub duration: Duration,
-    /// Places in [`Traced::functions`].
+    /// Positions in [`Traced::functions`].
     pub functions: Vec<usize>,
-    /// How often each of them was called, as far as that was counted.
+    /// How often it called each of them, where that was counted; by position.
     pub counts: BTreeMap<usize, u64>,
 }
 
-/// A suite, traced once.
+/// The result of tracing a suite once.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// The tests.
+    /// The suite that was traced.
     pub suite: Rc<Suite>,
-    /// Every function that any of them called.
+    /// Every function that some test called.
     pub functions: Vec<Called>,
-    /// Those that were run, in the order in which they were.
+    /// The tests that ran, in the order in which they did.
     pub tests: Vec<TracedTest>,
     /// Name and version of the runner.
     pub runner: String,
-    /// What the user should know.
+    /// Warnings that the user should see.
     pub warnings: Vec<Warning>,
     /// Whether the user stopped it.
     pub is_interrupted: bool,
-    /// The run, where it was one, and came to its end: as good as any other in that order.
+    /// The run, if there was just one and it completed: as good as any other run of that order.
     pub(crate) run: Option<Answer>,
 }
 
 impl Traced {
-    /// What a test called.
+    /// The functions that a test called.
     pub fn functions_of(&self, test: &TracedTest) -> impl Iterator<Item = &Function> {
         test.functions.iter().map(|number| &self.functions[*number].function)
     }
 
-    /// For each test that was run, the characteristic functions it called; none if it is not
-    /// exposed.
+    /// For each exposed test, the characteristic functions it called.
     pub fn exposures<'a>(&'a self, set: &Set) -> BTreeMap<TestIndex, Vec<Exposure<'a>>> {
         let causes: Vec<_> = self.functions.iter().map(|it| set.cause_of(&it.function)).collect();
         let of_test = |test: &'a TracedTest| {
@@ -99,7 +98,7 @@ impl Traced {
 }
 
 impl Traced {
-    /// To be shown, with the command line as it was typed.
+    /// The exposed tests for display, with the command line as it was typed.
     pub fn exposed(&self, set: &Set, command: &str) -> Exposed {
         let mut exposures = self.exposures(set);
         let row = |test: &TracedTest| {
@@ -132,8 +131,8 @@ impl Traced {
         ExposedBy { cause: found.cause, function: found.function.to_string(), n_calls }
     }
 
-    /// Runs the tests that are exposed once more, and counts their calls. What cannot be counted is
-    /// not known.
+    /// Runs the exposed tests once more, and counts their calls. Where counting fails, the counts
+    /// stay unknown.
     pub fn count_calls(&mut self, set: &Set, world: &mut EngineWorld, progress: &mut dyn Progress) {
         let exposures = self.exposures(set);
         let is_exposed = |(test, found): (TestIndex, Vec<_>)| (!found.is_empty()).then_some(test);
@@ -189,7 +188,7 @@ pub fn trace_in(
     Ok(Traced { suite, functions, tests, runner, warnings, is_interrupted, run })
 }
 
-/// What was told in the runs of a suite.
+/// What the runs of a suite reported.
 #[derive(Default)]
 struct Notes {
     functions: Vec<Called>,
@@ -208,7 +207,7 @@ impl Notes {
 
     fn add(&mut self, observation: &Observation) {
         let Seen { functions, calls, .. } = &observation.seen;
-        // Our numbers of the functions that this run numbers itself.
+        // Our numbers for the functions, which this run numbers in its own way.
         let of_run: Vec<Option<usize>> = functions.iter().map(|it| self.number(it)).collect();
         let ours = |number: &usize| of_run.get(*number).copied().flatten();
         let calls: BTreeMap<usize, &AttemptCalls> =
@@ -227,7 +226,7 @@ impl Notes {
         }
     }
 
-    /// Our number of a function; none if its name is no name.
+    /// Our number for a function; `None` if its name is invalid.
     fn number(&mut self, told: &CalledFunction) -> Option<usize> {
         let function: Function = format!("{}:{}", told.module, told.name).parse().ok()?;
         let n = self.functions.len();

@@ -1,4 +1,4 @@
-//! Who answers experiments, what an answer is, and who is kept informed.
+//! Who answers experiments, what is an answer, and who is kept informed?
 
 use unflake_detect::Suspicion;
 use unflake_engine::{Ending, Isolation, Perturbed};
@@ -9,12 +9,12 @@ use unflake_model::{
 
 use crate::masked;
 
-/// Who answers experiments.
+/// Answers experiments.
 pub trait World {
     /// How many experiments the agent works on at once.
     fn width(&self) -> usize;
 
-    /// How many more it takes, to begin with them as soon as it can.
+    /// How many more experiments it accepts in advance, to begin them as soon as it can.
     fn n_ahead(&self) -> usize {
         0
     }
@@ -24,7 +24,7 @@ pub trait World {
         1
     }
 
-    /// Takes an experiment; its answer comes from [`World::next`] at some time.
+    /// Accepts an experiment; its answer will come from [`World::next`].
     fn submit(&mut self, experiment: &Experiment);
 
     /// Waits for something to happen.
@@ -34,21 +34,21 @@ pub trait World {
 /// What a world has to say.
 #[derive(Clone, Debug)]
 pub enum Happening {
-    /// A test has ended in a run that goes on.
+    /// A test ended in a run that goes on.
     TestEnded,
     /// A run is over.
     Ended(Box<Answer>),
-    /// The user does not want to wait any longer. Runs under way are given up; these are the ones
-    /// in which some test had ended, as far as they had come.
+    /// The user does not want to wait any longer. Runs under way are given up; those in which some
+    /// test had ended are here, as far as they got.
     Interrupted(Vec<Answer>),
 }
 
-/// What came of a run: what analyses are told, what its failed attempts said, and how it was made.
+/// The result of a run: the observation, what its failed attempts said, and how it was made.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// For analyses.
+    /// What the analysis is told.
     pub observation: Observation,
-    /// For people.
+    /// What people are shown.
     pub failures: Vec<FailedAttempt>,
     /// How the run was made, if it was made just now and by the agent.
     pub manner: Option<Manner>,
@@ -57,7 +57,7 @@ pub struct Answer {
 /// How a run was made.
 #[derive(Clone, Debug)]
 pub struct Manner {
-    /// How it came to its end.
+    /// How the run ended.
     pub ending: Ending,
     /// Which levels of isolation held.
     pub isolation: Isolation,
@@ -68,18 +68,18 @@ pub struct Manner {
 /// A failed attempt with what was said about it.
 #[derive(Clone, Debug)]
 pub struct FailedAttempt {
-    /// Which test.
+    /// The test that failed.
     pub test: TestIndex,
-    /// Which attempt of it in that run, from 0.
+    /// The number of the attempt among those of this test in the run, from 0.
     pub attempt: usize,
-    /// How it ended.
+    /// How the attempt ended.
     pub outcome: OutcomeKind,
-    /// What it said.
+    /// What the failure said.
     pub failure: Failure,
 }
 
 impl FailedAttempt {
-    /// Of an attempt that is over, if it failed.
+    /// The failure of an attempt that is over, if it failed.
     pub(crate) fn of(
         test: TestIndex,
         attempt: usize,
@@ -94,12 +94,12 @@ impl FailedAttempt {
 }
 
 impl Answer {
-    /// Of a run that was not made just now, or not by the agent.
+    /// The answer of a run that was not made just now, or not by the agent.
     pub fn of(observation: Observation, failures: Vec<FailedAttempt>) -> Self {
         Self { observation, failures, manner: None }
     }
 
-    /// What the run cost. Tests that were never started cost nothing.
+    /// The cost of the run. Tests that were never started cost nothing.
     pub fn cost(&self) -> Spent {
         let attempts = self.observation.attempts.iter();
         let started = attempts.filter(|attempt| attempt.outcome.kind() != OutcomeKind::NotRun);
@@ -108,24 +108,24 @@ impl Answer {
     }
 }
 
-/// Who is kept informed.
+/// Is kept informed while an analysis is driven.
 pub trait Watcher {
     /// A run is asked for.
     fn asked(&mut self, _experiment: &Experiment) {}
 
-    /// The analysis was told what came of an experiment.
+    /// The analysis was told the answer to an experiment.
     fn ran(&mut self, experiment: &Experiment, answer: &Answer, source: Source);
 
     /// A run was given up, but some of its tests had ended. The analysis is not told.
     fn cut_off(&mut self, _experiment: &Experiment, _answer: &Answer) {}
 
-    /// A test has ended in a run that goes on.
+    /// A test ended in a run that goes on.
     fn test_ended(&mut self) {}
 
     /// The analysis begins to confirm something.
     fn suspects(&mut self, _suspicion: &Suspicion) {}
 
-    /// The analysis has looked into a test, and goes on with others.
+    /// The analysis has finished with a test, and goes on with others.
     fn found(&mut self, _finding: &Finding) {}
 }
 
@@ -134,17 +134,17 @@ pub trait Watcher {
 pub enum Source {
     /// The run was made just now.
     Run,
-    /// It was made before, and is on record.
+    /// The run was made before, and is on record.
     Recalled {
-        /// Under this number.
+        /// Its number on record.
         number: RunId,
     },
 }
 
-/// How an analysis came to its end.
+/// How driving an analysis ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// By itself.
+    /// The analysis completed by itself.
     Complete,
     /// The user interrupted it; the answer is what was known by then.
     Interrupted,

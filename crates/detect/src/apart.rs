@@ -1,17 +1,17 @@
-//! Every single test, asked about in few runs.
+//! Asks about every single test in few runs.
 //!
-//! "Does it pollute?", put to each of `n` tests by itself, takes `n` processes, and `n` more for
-//! the cleaners of each polluter. Here one process answers for all of them: a test, the target
-//! behind it, then whatever they changed is put back, and the next one has its turn
-//! ([`Repetition::Apart`]). As much as what is watched can be put back, each test is alone with the
+//! Asking "does it pollute?" of each of `n` tests takes `n` processes, and `n` more for the
+//! cleaners of each polluter. Here one process answers for all of them: a test runs, the target
+//! runs after it, whatever they changed is put back, and the next test has its turn
+//! ([`Repetition::Apart`]). As far as watched state can be put back, each test is alone with the
 //! target.
 //!
-//! What cannot be put back makes such a pass wrong, so it only gives hints, and where all tests
-//! from one on seem to have a role, the pass is made again behind that one. A test that seems to
-//! have a role, or of which no pass says anything, is asked about in a process of its own; all that
-//! seem to have none are asked about together, forwards and backwards, with the cleaners known left
-//! out. If the target ends differently than alone, the search finds out behind which of them. What
-//! a pass misses is thus missed only if tests that it takes for innocent, too, hide it in both
+//! State that cannot be put back makes such a pass wrong, so it only gives hints. If all tests from
+//! some point on seem to have a role, the pass is repeated behind that point. A test that seems to
+//! have a role, or that no pass says anything about, is asked about in its own process; all that
+//! seem to have none are asked about together, forwards and backwards, with the known cleaners left
+//! out. If the target then ends differently than alone, the search finds out behind which of them.
+//! So a pass only misses a role if tests that it also considers innocent hide it in both
 //! directions.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,15 +26,15 @@ use crate::search::{GROUPS_MAX, all_cleaners, all_groups};
 /// A pass over fewer tests than this is not worth a process of its own.
 const PASS_MIN: usize = 32;
 
-/// So often a pass is made again for tests that stand behind one that ended the process, or left
+/// How often a pass is repeated for tests that come after one that ended the process, or that left
 /// something behind for good.
 const PASSES_MAX: usize = 16;
 
-/// So many tests in a row, up to the last, that seem to have a role are a sign that something stays
-/// behind. Of fewer, each is asked about sooner than another pass is made.
+/// If this many tests in a row, up to the last, seem to have a role, something probably stays
+/// behind. With fewer, asking about each is cheaper than another pass.
 const TAIL_MIN: usize = 8;
 
-/// Whether passes mean anything: the target is not noisy, and may stand between any two tests.
+/// Whether passes mean anything: the target is not noisy, and may run between any two tests.
 pub(crate) fn is_possible(oracle: &Oracle) -> bool {
     let control = oracle.lab().suite().control();
     oracle.is_deterministic() && control.orders == OrderControl::Exact && control.restores
@@ -95,15 +95,15 @@ async fn cleaners(oracle: &Oracle, group: &Group, roles: &Roles) -> Result<Vec<T
     Ok(cleaners)
 }
 
-/// Which role is looked for.
+/// Which role is searched for.
 struct Search<'a> {
-    /// The tests that stand before each.
+    /// The tests that precede each candidate.
     common: &'a [TestIndex],
-    /// Whether the target shows the effect behind a test that has the role.
+    /// Whether the target shows the effect after a test that has the role.
     role_has_effect: bool,
 }
 
-/// Those of the tests that seem not to have the role.
+/// The tests that seem not to have the role.
 async fn innocent(
     oracle: &Oracle,
     search: &Search<'_>,
@@ -126,8 +126,8 @@ async fn innocent(
     Ok(has_role.into_iter().filter(|(_, has_role)| !has_role).map(|(test, _)| test).collect())
 }
 
-/// Whether each of these tests seems to have the role; nothing about those that the pass did not
-/// get to, or got to with something in its way.
+/// Whether each of these tests seems to have the role; `None` for those that the pass did not
+/// reach, or reached with something in the way.
 async fn pass(
     oracle: &Oracle,
     &Search { common, role_has_effect }: &Search<'_>,

@@ -1,27 +1,26 @@
-//! Which tests of the suite are flaky? The campaign that asks about all of them.
+//! Which tests of the suite are flaky? The analysis that asks about all of them.
 //!
-//! In this order, because each step finds more for its runs than the next:
+//! In this order, because each step finds more for its runs than the next one:
 //!
-//! 1. the original order, again while something fails in it (set-up);
-//! 2. its reverse: with the original it puts every test before every other; and
-//!    where it is known which tests leave something behind, these before all others, both ways;
+//! 1. the original order, repeated while something fails in it (set-up);
+//! 2. its reverse: together they put every test before every other; and if it is known which tests
+//!    leave something behind, these before all others, both ways;
 //! 3. every test alone, once: finds every brittle. Where starting a process is dear, this is spread
-//!    over the orders of step 6, for the same price as these;
+//!    over the orders of step 6, and takes as much time as they do;
 //! 4. the original order with each test run twice in a row: finds every non-idempotent test;
 //! 5. the original order under a few perturbed choices, where the runner can do that;
-//! 6. planned orders, each followed by its reverse where it showed nothing new, until a test with
-//!    the flake rate asked for would have been seen with the confidence asked for. Where strings
-//!    can be hashed otherwise, each under a hash seed of its own: the same runs then bound both,
-//!    and what was the order's doing and what the seed's is told apart where something shows
-//!    (`tell_apart`);
-//! 7. more perturbed choices, as many as orders.
+//! 6. planned orders, each followed by its reverse if it showed nothing new, until a test with the
+//!    wanted flake rate would have been seen with the wanted confidence. Where strings can be
+//!    hashed differently, each order has its own hash seed: the same runs then bound both, and if
+//!    something shows, `tell_apart` decides between order and seed;
+//! 7. more perturbed choices, as many as there are orders.
 //!
-//! A test that has passed and failed is under suspicion and is looked into (see [`crate::explain`])
+//! A test that has passed and failed is a suspect and is investigated (see [`crate::explain`])
 //! before further orders are run, but not before [`N_ORDERS_RIPE`] orders: every order is evidence
-//! for all suspects at once, and with a few of them the likely culprits stand out. What these
-//! investigations will cost is put aside. Where many are under suspicion, one cause is supposed
-//! first (`crowd`). Tests that never passed are looked into at the end, and so are tests
-//! that fail at random: by then all orders say how much the order matters to them.
+//! for all suspects at once, and after a few of them the likely culprits stand out. The expected
+//! cost of these investigations is put aside. If there are many suspects, a common cause is tried
+//! first (`crowd`). Tests that never passed are investigated at the end, and so are tests that fail
+//! at random: by then all orders show how much the order matters to them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -50,32 +49,32 @@ use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
 use crate::twice;
 
-/// Orders after which suspicions are ripe to be looked into.
+/// The number of orders after which suspects are investigated.
 pub const N_ORDERS_RIPE: u64 = 8;
 
-/// What looking into one suspicion is expected to cost: confirmation, and a few questions.
+/// The expected cost of investigating one suspect: confirmation, and a few questions.
 const ATTEMPTS_PER_SUSPECT: u64 = 100;
 /// See [`ATTEMPTS_PER_SUSPECT`].
 const RUNS_PER_SUSPECT: u64 = 50;
 
-/// Runs in a row in which no test began, after which the rest is let be: once may be chance.
+/// After this many runs in a row in which no test started, the rest is skipped: once may be chance.
 const FUTILE_MAX: usize = 2;
 
-/// So often a test has ended its process, and never done anything else, before orders do without
-/// it.
+/// After a test has ended its process this often, and never done anything else, it is left out of
+/// orders.
 const HOPELESS: u64 = 3;
 
-/// Victims of a shared cause that are each looked into in the end, for causes of their own.
+/// How many victims of a shared cause are investigated in the end for causes of their own.
 const SHARED_MAX: usize = 40;
 
-/// Perturbed runs before the planned orders: a choice between two is seen both ways in 15 of 16
-/// suites.
+/// Perturbed runs before the planned orders: in 15 of 16 suites they show a choice between two both
+/// ways.
 const PERTURBED_FIRST: u64 = 5;
 
-/// Tells the seeds of hashing from others.
+/// Label that separates hash seeds from other random numbers.
 const HASHING: u64 = 0x6a5;
 
-/// The environment of the order of this number: with a hash seed of its own, if they are varied.
+/// The environment of the order with this number: it has its own hash seed if they are varied.
 pub(crate) fn environment(hash_seeds: HashSeeds, seed: u64, number: u64) -> Environment {
     match hash_seeds {
         HashSeeds::Varied => hash_seed(seed, number),
@@ -83,7 +82,7 @@ pub(crate) fn environment(hash_seeds: HashSeeds, seed: u64, number: u64) -> Envi
     }
 }
 
-/// What a campaign does.
+/// What the analysis does, and how much of it.
 #[derive(Clone, Debug)]
 pub struct SuiteSettings {
     /// The seed of all orders.
@@ -94,13 +93,13 @@ pub struct SuiteSettings {
     pub depth: Depth,
     /// Whether hash seeds are varied with the orders.
     pub hash_seeds: HashSeeds,
-    /// How many runs to make with choices perturbed; zero where the runner cannot perturb.
+    /// How many runs to make with perturbed choices; zero if the runner cannot perturb.
     pub perturbed_runs: u64,
-    /// Which choices those are.
+    /// Which choices to perturb.
     pub choices: Factors,
-    /// Tests that leave something behind, as far as that is known.
+    /// Tests known to leave something behind.
     pub dirty: Vec<TestIndex>,
-    /// Tests with at least this flake rate are to be found with the budget's confidence.
+    /// Tests with at least this flake rate should be found with the budget's confidence.
     pub flake_rate_min: Rate,
 }
 
@@ -109,20 +108,20 @@ pub struct SuiteSettings {
 pub struct SetUp {
     /// How often the original order was run.
     pub tries: u32,
-    /// Tests that failed in the last of these runs. They are not dropped: they are looked into.
+    /// Tests that failed in the last of these runs. They are not dropped but investigated.
     pub failing: Vec<TestIndex>,
 }
 
-/// Why a campaign looked no further.
+/// Why the analysis stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuiteEnd {
-    /// Enough orders were run for the confidence asked for.
+    /// Enough orders were run for the wanted confidence.
     Confident,
     /// The budget did not cover another order.
     OutOfBudget,
 }
 
-/// What a campaign found.
+/// What the analysis found.
 #[derive(Clone, Debug)]
 pub struct SuiteFindings {
     /// Every test that is not simply passing, in original order.
@@ -138,13 +137,13 @@ pub struct SuiteFindings {
     /// A test with this flake rate would have been seen to fail in one of these orders with the
     /// budget's confidence, if orders were drawn at random (they are spread better than that).
     pub flake_rate_detectable: f64,
-    /// Under how many hash seeds tests were run, each with an order of its own; 1 if not varied.
+    /// How many hash seeds had runs, each with an order of its own; 1 if they were not varied.
     pub n_seeds: u64,
-    /// Why the campaign looked no further.
+    /// Why the analysis stopped.
     pub ended: SuiteEnd,
 }
 
-/// Runs a campaign.
+/// Finds the flaky tests of a suite.
 pub async fn campaign(lab: Lab, settings: SuiteSettings) -> SuiteFindings {
     let mut campaign = Campaign {
         not_isolated: lab.suite().tests().collect(),
@@ -179,15 +178,15 @@ struct Campaign {
     settings: SuiteSettings,
     suspects: BTreeSet<TestIndex>,
     findings: BTreeMap<TestIndex, Finding>,
-    /// Of tests that never failed in a plain run, as far as was known then.
+    /// Findings about tests that had never failed in a plain run by then.
     other_findings: Vec<Finding>,
     /// Tests that pass and fail at random.
     random: BTreeSet<TestIndex>,
-    /// Tests that ended otherwise once under some hash seed, which nobody has looked into yet.
+    /// Tests that ended differently once under some hash seed, and were not investigated yet.
     strays: BTreeSet<TestIndex>,
-    /// Tests that share the cause of another, and were not looked into by themselves.
+    /// Tests that share the cause of another, and were not investigated themselves.
     shared: Vec<TestIndex>,
-    /// How each test fared under hash seeds of their own, each counted once.
+    /// How each test fared under the varied hash seeds, each of which counts once.
     by_seed: Vec<Tally>,
     n_seeds: u64,
     n_perturbed: u64,
@@ -195,7 +194,7 @@ struct Campaign {
     set_up: SetUp,
     n_orders: u64,
     not_isolated: VecDeque<TestIndex>,
-    /// Twice the time spent on tests alone: half of what exploration spends may go there.
+    /// Twice the time spent on tests alone: half of the cost of exploration may go there.
     spent_alone: Duration,
     start_of_alone: Option<Duration>,
 }
@@ -216,8 +215,8 @@ impl Campaign {
         self.perturb(self.settings.perturbed_runs).await
     }
 
-    /// All tests that leave something behind, then all others: whoever stumbles over anything that
-    /// is left does so here, unless something else puts it right before. And both backwards.
+    /// Runs all tests that leave something behind before all others: a test that stumbles over any
+    /// of it does so here, unless something puts it right in between. Then does it backwards.
     async fn dirty_first(&mut self) -> Result<(), OutOfBudget> {
         let suite = Rc::clone(self.lab.suite());
         let is_dirty: BTreeSet<TestIndex> = self.settings.dirty.iter().copied().collect();
@@ -251,7 +250,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Runs orders at once and puts under suspicion what they show.
+    /// Runs orders concurrently, and suspects the tests that they show to be flaky.
     async fn run_orders(
         &mut self,
         orders: &[(Order, Environment)],
@@ -279,15 +278,15 @@ impl Campaign {
         Ok(shown)
     }
 
-    /// How many tests something was noticed about.
+    /// The number of tests about which something was noticed.
     fn n_noticed(&self) -> usize {
         self.suspects.len() + self.random.len() + self.other_findings.len()
     }
 
-    /// Whose doing is it that tests ended, in an order under a hash seed of its own, as no plain
-    /// run has shown them yet? The order's, if a plain run of it shows the same; then the suspicion
-    /// is as any other. Nobody's, if it does not happen again. Else the seed's: alone, or together
-    /// with tests that came before.
+    /// In an order with its own hash seed, tests ended as no plain run has shown yet: what caused
+    /// it? The order, if a plain run of it shows the same; then the suspicion is like any other.
+    /// Nothing, if it does not happen again. Otherwise the seed: by itself, or together with
+    /// earlier tests.
     async fn tell_apart(
         &mut self,
         order: &Order,
@@ -319,7 +318,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// No interpreter can be started with strings hashed otherwise, or it finds other tests.
+    /// Stops varying hash seeds: no interpreter starts with another one, or it finds other tests.
     async fn do_without_seeds(&mut self, order: &Order) -> Result<(), OutOfBudget> {
         self.settings.hash_seeds = HashSeeds::Fixed;
         self.run_whole(order.clone(), Environment::Plain, Repetition::Once).await?;
@@ -336,7 +335,7 @@ impl Campaign {
         }
     }
 
-    /// Tests that ended as no plain run has shown them, and about which nothing is known yet.
+    /// Tests that ended as no plain run has shown, and about which nothing is known yet.
     fn surprises(&self, runs: &[Rc<Run>]) -> Vec<(TestIndex, Evidence)> {
         let known: BTreeSet<TestIndex> = self.other_findings.iter().map(|it| it.test).collect();
         let is_known = |test: &TestIndex| {
@@ -356,7 +355,7 @@ impl Campaign {
             .collect()
     }
 
-    /// Looks into tests that end like this under a hash seed, time and again.
+    /// Investigates tests that end like this under a hash seed every time.
     async fn blame_seed(&mut self, seed: Environment, same: Vec<(TestIndex, Evidence)>) {
         let lab = self.lab.part(Urgency::Investigate);
         for ended in [Evidence::Fail, Evidence::Pass] {
@@ -370,7 +369,7 @@ impl Campaign {
             let is_found = |test: &TestIndex| found.iter().any(|it| it.test == *test);
             let others = tests.into_iter().filter(|test| !is_found(test));
             for test in others.collect::<Vec<_>>() {
-                // It takes the seed and certain tests before it.
+                // Both the seed and certain tests before it are needed.
                 match explain_order(lab.under(seed), test, self.settings.depth).await {
                     Some(finding) => self.conclude_otherwise([finding].into_iter()),
                     None => {
@@ -382,9 +381,8 @@ impl Campaign {
         }
     }
 
-    /// Runs every test of an order: those that a crash or a timeout cut off, in a process of their
-    /// own. Each run makes at least one attempt, so there is an end to it; where none can be
-    /// started, there is one soon.
+    /// Runs every test of an order; those that a crash or a timeout cut off run in another process.
+    /// Ends because each run makes at least one attempt; if none can be started, it gives up soon.
     async fn run_whole(
         &self,
         order: Order,
@@ -407,9 +405,9 @@ impl Campaign {
         Ok(runs)
     }
 
-    /// Moves tests that end the process to the end, so that they cost one order its tail only once;
-    /// those that have never done anything else are left out, because each may hang for as long as
-    /// a test may take.
+    /// Moves tests that end the process to the end, so that they cut off an order only once; those
+    /// that have never done anything else are left out, because each may hang for the whole time
+    /// limit.
     fn enders_last(&self, order: &Order) -> Order {
         let ledger = self.lab.ledger();
         let enders = ledger.process_enders();
@@ -443,8 +441,8 @@ impl Campaign {
         });
     }
 
-    /// Looks into every suspicion not looked into yet, as many at once as can be run at once: what
-    /// is learnt about one helps with the next.
+    /// Investigates all remaining suspects, as many concurrently as can be run: what is learnt
+    /// about one helps with the next.
     async fn examine_suspects(&mut self) {
         let is_waiting =
             |test: &&TestIndex| !self.findings.contains_key(test) && !self.random.contains(test);
@@ -473,8 +471,8 @@ impl Campaign {
         }
     }
 
-    /// Looks into tests that share a cause, for what else may be the matter with them. Of hundreds,
-    /// which is mostly one mishap, none.
+    /// Investigates tests that share a cause, for further causes. If there are hundreds, which is
+    /// mostly a single mishap, investigates none.
     async fn examine_shared(&mut self) {
         let shared = std::mem::take(&mut self.shared);
         if SHARED_MAX < shared.len() {
@@ -491,7 +489,7 @@ impl Campaign {
         self.findings.extend(found.map(|finding| (finding.test, finding)));
     }
 
-    /// Looks into tests that fail at random, when all orders were run.
+    /// Investigates tests that fail at random, once all orders were run.
     async fn examine_random(&mut self) {
         let depth = self.settings.depth;
         let random = std::mem::take(&mut self.random);
@@ -503,7 +501,7 @@ impl Campaign {
         self.findings.extend(found.into_iter().map(|finding| (finding.test, finding)));
     }
 
-    /// Runs tests alone, as many as cost no more than the whole orders so far have cost.
+    /// Runs tests alone, as many as cost no more than the whole orders so far.
     async fn isolate_some(&mut self) -> Result<(), OutOfBudget> {
         let suite = Rc::clone(self.lab.suite());
         let spent = self.explore.spent();
@@ -512,7 +510,7 @@ impl Campaign {
         let mut tests = Vec::new();
         while let Some(test) = self.not_isolated.pop_front() {
             tests.push(test);
-            // What a process costs beyond its tests is not known; the share of a run is a guess on
+            // The cost of a process beyond its tests is unknown; this share of a run is a guess on
             // the high side while orders are whole, and a good one once tests have run alone.
             let start = self.start_of_alone.unwrap_or(spent.time / n_runs / 50);
             let cost = suite.duration(test) + start;
@@ -532,7 +530,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Step 4: a test whose second attempt failed where its first passed.
+    /// Step 4: suspects tests whose second attempt failed after the first one passed.
     async fn repeat_each(&mut self) -> Result<(), OutOfBudget> {
         if !self.lab.suite().control().repeats {
             return Ok(());
@@ -549,7 +547,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Steps 5 and 7: a test that fails under some open choices, and passes under others.
+    /// Steps 5 and 7: suspects tests that fail under some open choices and pass under others.
     async fn perturb(&mut self, n_runs: u64) -> Result<(), OutOfBudget> {
         while self.n_perturbed < n_runs {
             let order = Order::original(self.lab.suite());
@@ -558,7 +556,7 @@ impl Campaign {
             self.n_perturbed += 1;
             let runs = self.run_whole(order, environment, Repetition::Once).await?;
             if !has_begun(&runs) {
-                // Names of tests that are made up at each start, for one, cannot be found again.
+                // For example, test names that are generated at each start cannot be found again.
                 self.n_perturbed = u64::MAX;
                 break;
             }
@@ -570,7 +568,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Puts tests to the test again that ended otherwise under perturbed choices.
+    /// Tests again what ended differently under perturbed choices.
     async fn contrast_choices(&mut self) {
         let ended = std::mem::take(&mut self.perturbed);
         let is_known = |test: TestIndex| {
@@ -624,7 +622,7 @@ impl Campaign {
     }
 
     fn wants_seeds(&self, n_wanted: u64) -> bool {
-        // Plain runs have one, too.
+        // Plain runs have a hash seed, too.
         self.settings.hash_seeds == HashSeeds::Varied && self.n_seeds + 1 < n_wanted
     }
 
@@ -646,7 +644,7 @@ impl Campaign {
         let mut findings = std::mem::take(&mut self.findings);
         findings.retain(|_, finding| finding.verdict != Verdict::NotFlaky);
         for finding in std::mem::take(&mut self.other_findings) {
-            // Whoever fails under the choices that happened to be made fails every time.
+            // A test that fails under the choices made in plain runs fails every time.
             let is_id = finding.verdict == Verdict::Id;
             let known = findings.get(&finding.test).map(|finding| finding.verdict);
             if known.is_none() || is_id && known == Some(Verdict::AlwaysFailing) {
@@ -671,7 +669,7 @@ impl Campaign {
         }
     }
 
-    /// How often a test failed: over hash seeds if these are what it depends on, else over runs.
+    /// How often a test failed: over hash seeds if it depends on them, else over runs.
     fn tally(&self, finding: &Finding) -> Tally {
         let record = *self.lab.ledger().of(finding.test);
         let by_seed = self.by_seed[finding.test.get()];
@@ -679,7 +677,7 @@ impl Campaign {
         if finding.verdict != Verdict::Id || !is_hashed || by_seed.attempts == 0 {
             return record.usual();
         }
-        // The seed of all plain runs is one more.
+        // The seed of all plain runs counts as one more.
         let plain = u64::from(0 < record.tally.failures);
         Tally { failures: by_seed.failures + plain, attempts: by_seed.attempts + 1 }
     }
@@ -690,12 +688,12 @@ impl Campaign {
     }
 }
 
-/// The environment with one of the hash seeds that follow from a seed. Short enough to be typed.
+/// An environment with one of the hash seeds derived from a seed. Short enough to be typed.
 pub(crate) fn hash_seed(seed: u64, number: u64) -> Environment {
     Environment::Hashed { seed: Random::labelled(seed, &[HASHING, number]).bits() >> 44 }
 }
 
-/// Whether any test was begun.
+/// Whether any test was started.
 fn has_begun(runs: &[Rc<Run>]) -> bool {
     runs.iter().flat_map(|run| run.outcomes()).any(|(_, outcome)| outcome != OutcomeKind::NotRun)
 }
@@ -708,7 +706,7 @@ fn outcomes_of(runs: &[Rc<Run>]) -> impl Iterator<Item = (TestIndex, Option<Evid
         .map(|(test, outcome)| (test, outcome.evidence()))
 }
 
-/// Choices under which a test was seen to fail, and to pass.
+/// Choices under which a test failed, and choices under which it passed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Perturbed {
     failing: Option<Environment>,

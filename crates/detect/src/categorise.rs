@@ -17,7 +17,7 @@ use unflake_model::{Environment, Order, OutcomeKind, Repetition, Tally, TestInde
 use crate::lab::{Lab, OutOfBudget};
 use crate::oracle::order_of;
 
-/// Categorises a test with this many runs in each step that repeats something.
+/// Categorises a test, with this many runs in each step that repeats something.
 pub async fn categorise(lab: Lab, test: TestIndex, n_runs: u64) -> Result<Verdict, OutOfBudget> {
     let alone = order_of(&[], test);
     let isolation = repeat(&lab, &alone, Environment::Plain, n_runs).await?;

@@ -1,14 +1,14 @@
-//! Findings that share a root cause, shown together: fewer fixes are needed than tests are flaky.
+//! Groups findings by root cause: fewer fixes are needed than tests are flaky.
 //!
 //! Two findings share a cause if they depend on a test in common, or if one depends on the other (a
-//! brittle that fails and thereby pollutes its neighbours). That relation, closed under repetition,
-//! parts the findings into causes: twenty-seven victims of the same twenty polluters are one.
+//! brittle that fails and thereby pollutes its neighbours). The transitive closure of that relation
+//! divides the findings into causes: twenty-seven victims of the same twenty polluters are one.
 
 use std::collections::BTreeMap;
 
 use unflake_model::{Cause, Finding, TestIndex};
 
-/// Parts the findings into causes, the one that explains most tests first.
+/// Divides the findings into causes, the one that explains most tests first.
 pub fn causes(findings: &[Finding]) -> Vec<Cause> {
     let mut parent = BTreeMap::new();
     for finding in findings {
@@ -47,7 +47,7 @@ fn cause_of(findings: &[&Finding]) -> Cause {
     Cause { culprits, tests }
 }
 
-/// The representative of a test's part; makes one of its own where there is none.
+/// The representative of a test's set; a test without a set gets one of its own.
 fn find(parent: &mut BTreeMap<TestIndex, TestIndex>, test: TestIndex) -> TestIndex {
     let mut root = test;
     while let Some(up) = parent.get(&root).filter(|up| **up != root) {

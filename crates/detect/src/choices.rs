@@ -1,16 +1,16 @@
 //! Does a test depend on choices that the language leaves open, and on which?
 //!
 //! A test that fails under one seed of perturbed choices may be implementation-dependent, or fail
-//! at random. So the same seed is put to the test again, in turn with one under which it passes (or
-//! with nothing perturbed), because failures come in bursts: it must fail under the one every time,
-//! and under the other never (spec 2.8, steps 2 and 3). Suspects of the same seeds share these
-//! runs, then each is tried alone once: what was shown in company counts only for tests that do not
-//! need it.
+//! at random. So the same seed is tried again, alternating with one under which it passes (or with
+//! nothing perturbed), because failures come in bursts: it must fail under the first every time and
+//! under the second never (spec 2.8, steps 2 and 3). Suspects of the same seeds share these runs,
+//! then each is tried alone once: what was shown in company counts only for tests that do not need
+//! it.
 //!
 //! Where choices are numbered in the order in which they come up, [`decisive`] finds those that
-//! matter. With the first `k` made on purpose, everything up to choice `k + 1` is the same in every
-//! run; so the smallest `k` with which the test fails names one choice for certain, whatever the
-//! test does afterwards.
+//! matter. If only the first `k` are perturbed, everything up to choice `k + 1` is the same in
+//! every run; so the smallest `k` with which the test fails identifies one choice for certain,
+//! whatever the test does afterwards.
 
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
@@ -26,19 +26,19 @@ use crate::in_turn::ALONE_CONFIRMED;
 use crate::lab::{Lab, OutOfBudget};
 use crate::ledger::Run;
 
-/// Everything else is held fixed as it is in runs with open choices; so what only random numbers
-/// decide is not taken for one of them.
+/// Everything else is held fixed as in runs with open choices, so that an effect of random numbers
+/// is not mistaken for one of the choices.
 pub(crate) const NOTHING_PERTURBED: Environment =
     Environment::Perturbed { factors: Factors::NONE, seed: 0 };
 
-/// Choices under which tests were seen to fail, and others under which they were seen to pass.
+/// Choices under which tests failed, and choices under which they passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Contrast {
     pub(crate) failing: Environment,
     pub(crate) passing: Environment,
 }
 
-/// Which of these tests fail in the one environment every time, and in the other never.
+/// Which of these tests fail every time in one environment, and never in the other.
 pub(crate) async fn confirm_all(
     lab: Lab,
     tests: Vec<TestIndex>,
@@ -79,7 +79,7 @@ pub(crate) async fn confirm_all(
     join_all(alone).await.into_iter().flatten().collect()
 }
 
-/// Whether a test is implementation-dependent: tries these choices under one seed after the other.
+/// Whether a test is implementation-dependent: tries seeds of these choices one after the other.
 pub async fn seek(
     lab: Lab,
     test: TestIndex,
@@ -100,14 +100,14 @@ pub async fn seek(
         if let Some((failing, _)) = ended.find(|(_, ended)| *ended == Some(Evidence::Fail)) {
             let contrast = Contrast { failing, passing: NOTHING_PERTURBED };
             let found = confirm_all(lab.clone(), vec![test], contrast).await.pop();
-            // What does not happen again under the same choices happens at random.
+            // What does not recur under the same choices happens at random.
             let random = || finding(&lab, test, Verdict::NodUndecided, Confirmed::Yes);
             return Ok(Some(found.unwrap_or_else(random)));
         }
     }
 }
 
-/// The same tests in both environments.
+/// Runs of the same tests in both environments.
 struct Ran {
     failing: Rc<Run>,
     passing: Rc<Run>,
@@ -133,27 +133,27 @@ fn ends(run: &Rc<Run>, test: TestIndex) -> Option<Evidence> {
     run.outcomes().find(|(of, _)| *of == test).and_then(|(_, kind)| OutcomeKind::evidence(kind))
 }
 
-/// An open choice that decides how a test ends, and who asked for it.
+/// An open choice that decides how a test ends, and the code that asked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecidingChoice {
-    /// Its number, as choices come up in the run, from 1.
+    /// The number of the choice in the run, counted from 1.
     pub number: u64,
-    /// How many come up in all.
+    /// How many choices come up in all.
     pub n: u64,
-    /// Who asked, innermost first.
+    /// The stack that asked for it, innermost call first.
     pub stack: Vec<String>,
 }
 
-/// How often the answer of [`decided`] is tried.
+/// How often the answer of [`decided`] is checked.
 const DECIDED_TRIES: usize = 3;
 
-/// The choices that decide how a test ends in an environment in which it fails; none if that was
-/// not found. It is run alone with fewer and fewer of the choices of that seed ([`decisive`]). What
-/// is left is one choice, or the first and the last of several that matter together; each is asked
-/// for the stack it comes from.
+/// The choices that decide how a test ends in an environment in which it fails; none if they were
+/// not found. The test is run alone with fewer and fewer of the choices of that seed
+/// ([`decisive`]). What is left is one choice, or the first and the last of several that matter
+/// together; for each, a run records the stack that asked for it.
 ///
-/// Limits: choices are numbered as they come up, so a test whose threads race for them has no
-/// certain numbers; then no choice is named.
+/// Limits: choices are numbered as they come up. If threads of a test race for them, the numbers
+/// are uncertain, and no choice is named.
 pub async fn decided(
     lab: &Lab,
     test: TestIndex,
@@ -164,7 +164,7 @@ pub async fn decided(
         lab.look(Order::from_distinct([test]), environment, look).await
     };
     let all = run(None).await?;
-    // Nobody counts them here, or they are not what it fails for.
+    // They are not counted here, or they are not why the test fails.
     let Some(Chosen { n, .. }) = all.seen.chosen else { return Ok(Vec::new()) };
     if all.last_evidence() != Some(Evidence::Fail) {
         return Ok(Vec::new());
@@ -188,8 +188,8 @@ pub async fn decided(
     Ok(deciding)
 }
 
-/// First and last of the choices `1..=n` that must be made on purpose for the test to fail, in a
-/// row; `None` if it does not fail with all of them. Each question may fail, which ends the search.
+/// The first and last of the consecutive choices `1..=n` that must be perturbed for the test to
+/// fail; `None` if it does not fail with all of them. An error in a question ends the search.
 pub async fn decisive<E>(
     n: u64,
     mut fails: impl AsyncFnMut(u64, u64) -> Result<bool, E>,
@@ -197,7 +197,7 @@ pub async fn decisive<E>(
     if n == 0 || !fails(1, n).await? {
         return Ok(None);
     }
-    // Invariant: the first `low` do not suffice, the first `high` do.
+    // Invariant: the first `low` are not enough, the first `high` are.
     let (mut low, mut high) = (0, n);
     while low + 1 < high {
         let middle = low.midpoint(high);
@@ -211,7 +211,7 @@ pub async fn decisive<E>(
     if fails(last, last).await? {
         return Ok(Some((last, last)));
     }
-    // Invariant: from `first` on they suffice, from `late` on they do not.
+    // Invariant: those from `first` on are enough, those from `late` on are not.
     let (mut first, mut late) = (1, last);
     while first + 1 < late {
         let middle = first.midpoint(late);

@@ -15,56 +15,55 @@
 //! | 11 | no | fails or not run | only fails, at least twice | always failing |
 //! | 12 | no | | anything else, or questions left open | insufficient evidence |
 //!
-//! Rows 2 and 3 rest on statistics. *Differ*: runs alone and after some prefix, made in turn,
-//! disagree too unevenly for chance ([`ERROR_OF_A_DIFFERENCE`]). Tests that take runs for
-//! independent are not asked: failures come in bursts, and a burst that hits one context looks like
-//! a difference between contexts. *Alike*: the test was run often with others before it, in many
-//! orders or in two that are each other's reverse, so that every single one came before it, and the
-//! difference to alone lies within [`MARGIN`], on average over these orders. A high p-value is no
-//! proof of independence.
+//! Rows 2 and 3 rest on statistics. *Differ*: runs alone and after some prefix, made alternately,
+//! disagree too unevenly for chance ([`ERROR_OF_A_DIFFERENCE`]). Tests that assume independent runs
+//! are not used: failures come in bursts, and a burst that hits one context looks like a difference
+//! between contexts. *Alike*: the test was run often with others before it, in many orders or in
+//! two that are each other's reverse, so that every other test came before it, and the difference
+//! to alone lies within [`MARGIN`], on average over these orders. A high p-value does not prove
+//! independence.
 //!
-//! Rows 3, 10 and 11 say what was not seen. They are never confirmed: some order that was not tried
-//! may show it. Their evidence is the number of attempts behind them.
+//! Rows 3, 10 and 11 say that something was not seen. They are never confirmed: an order that was
+//! not tried may show it. Their evidence is the number of attempts behind them.
 
 use unflake_model::{Confidence, Tally, Verdict};
 use unflake_stats::compare::difference;
 
-/// The chance of calling rates different that are not. Small, because a campaign asks about many
-/// tests.
+/// The chance of calling equal rates different. Small, because a campaign asks about many tests.
 pub const ERROR_OF_A_DIFFERENCE: f64 = 1e-4;
 
-/// An influence of the order on the failure rate below this many points counts as none.
+/// An influence of the order on the failure rate below this difference counts as none.
 pub const MARGIN: f64 = 0.2;
 
-/// All that is known about a test.
+/// The evidence about a test, in the form that the table needs.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// Runs of the test alone.
     pub alone: Tally,
     /// One tally for each distinct prefix, the empty one included.
     pub contexts: Vec<Tally>,
-    /// Runs of the test after the group it was found to depend on.
+    /// Runs of the test after the group that it was found to depend on.
     pub group: Option<Tally>,
-    /// Whether it contradicts itself, here or however else strings are hashed.
+    /// Whether the same prefix had both outcomes, in any environment.
     pub is_random: bool,
-    /// Runs of the test with others before it, in all orders.
+    /// Runs of the test with others before it, over all orders.
     pub in_company: Tally,
-    /// The p-value of a difference between alone and some prefix, from runs made in turn.
+    /// The p-value of a difference between alone and some prefix, from alternate runs.
     pub difference: Option<f64>,
-    /// Whether the group was put to the test as often as a confirmation asks for.
+    /// Whether the group was run as often as a confirmation requires.
     pub group_confirmed: bool,
-    /// Whether a question about the test could not be answered, so that "not seen" means less.
+    /// Whether a question about the test remained unanswered, so that "not seen" means less.
     pub is_open: bool,
 }
 
-/// What follows from the facts.
+/// The verdict that the table draws from the facts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conclusion {
-    /// The verdict.
+    /// What we conclude about the test.
     pub verdict: Verdict,
-    /// Whether it was put to the test again after it was reached.
+    /// Whether the verdict was tested again after it was reached.
     pub confirmed: bool,
-    /// See [`unflake_model::Finding::confidence`].
+    /// As in [`unflake_model::Finding::confidence`].
     pub confidence: Option<Confidence>,
 }
 
@@ -74,7 +73,7 @@ impl Conclusion {
     }
 
     fn confirmed(verdict: Verdict, error: f64) -> Self {
-        // A probability of error below the smallest step from one is as good as that step.
+        // An error probability below the smallest step from one is rounded up to that step.
         let confidence = Confidence::new(1.0 - error.max(f64::EPSILON)).ok();
         Self { verdict, confirmed: true, confidence }
     }
@@ -98,7 +97,7 @@ pub fn classify(facts: &Facts) -> Conclusion {
     order_dependent(facts)
 }
 
-/// Rows 2 to 4. That the test is non-deterministic is certain; what the order does to it is not.
+/// Rows 2 to 4. The test is certainly non-deterministic; the influence of the order is not certain.
 fn non_deterministic(facts: &Facts) -> Conclusion {
     if let Some(p_value) = facts.difference.filter(|p| *p <= ERROR_OF_A_DIFFERENCE) {
         return Conclusion::confirmed(Verdict::Ndod, p_value);
@@ -110,7 +109,7 @@ fn non_deterministic(facts: &Facts) -> Conclusion {
     Conclusion { verdict: Verdict::NodUndecided, confirmed: true, confidence: None }
 }
 
-/// Whether two rates differ by so little that it does not matter, as far as can be told.
+/// Whether two rates differ by too little to matter, as far as can be told.
 pub(crate) fn are_alike(alone: Tally, after: Tally) -> bool {
     let interval = difference(alone, after, Confidence::USUAL);
     0 < after.attempts && -MARGIN < interval.lower && interval.upper < MARGIN
@@ -121,7 +120,7 @@ fn unanimous(facts: &Facts, total: Tally) -> Conclusion {
     Conclusion::open(match total.failures {
         _ if facts.is_open => Verdict::InsufficientEvidence,
         0 => Verdict::NotFlaky,
-        // Once may be the machine's doing: a process killed for want of memory.
+        // A single failure may be the machine's doing: a process killed for lack of memory.
         1 => Verdict::InsufficientEvidence,
         _ => Verdict::AlwaysFailing,
     })
@@ -148,9 +147,9 @@ fn order_dependent(facts: &Facts) -> Conclusion {
     }
 }
 
-/// The largest probability with which a test that fails at one and the same rate everywhere shows
-/// this: one outcome in all runs alone, the other in all runs after the group. With `a` and `b`
-/// runs it is the maximum of `f^a (1-f)^b`, at `f = a / (a + b)`.
+/// The largest probability with which a test that fails at the same rate everywhere shows this: one
+/// outcome in all runs alone, the other in all runs after the group. For `a` and `b` runs it is the
+/// maximum of `f^a (1-f)^b`, at `f = a / (a + b)`.
 fn chance_of_looking_so(alone: Tally, group: Tally) -> f64 {
     let (a, b) = (alone.attempts as f64, group.attempts as f64);
     (a / (a + b)).powf(a) * (b / (a + b)).powf(b)

@@ -1,17 +1,17 @@
-//! What is concluded about a test from everything that was run.
+//! Turns everything that was run into a finding about a test.
 
 use unflake_model::{Confidence, Dependencies, Finding, TestIndex, Tried, Verdict};
 
 use crate::lab::Lab;
 
-/// Whether the verdict was put to the test again after it was reached.
+/// Whether the verdict was tested again after it was reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confirmed {
     Yes,
     No,
 }
 
-/// A finding with what the ledger knows of the test, and nothing that it depends on.
+/// A finding with what the ledger knows about the test, and without dependencies.
 pub(crate) fn finding(
     lab: &Lab,
     test: TestIndex,
@@ -19,8 +19,8 @@ pub(crate) fn finding(
     confirmed: Confirmed,
 ) -> Finding {
     let record = *lab.ledger().of(test);
-    // Passing and failing at one and the same rate, a test shows ten of each with at most this
-    // probability; see `classify`.
+    // A test that fails at a constant rate shows ten of each outcome with at most this probability;
+    // see `classify`.
     let sure = Confidence::new(1.0 - 0.5_f64.powi(20)).ok();
     let is_confirmed = confirmed == Confirmed::Yes;
     Finding {

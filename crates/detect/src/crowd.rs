@@ -1,14 +1,14 @@
-//! Many tests begin to fail together: suppose one cause first.
+//! When many tests begin to fail together, tries a common cause first.
 //!
-//! A polluter that leaves a logger factory replaced may have hundreds of victims. To look into each
-//! by itself takes hundreds of times what it takes to look into one. So one is looked into, and
-//! what it depends on is tried on all the others at once: the same order of all of them, with the
-//! group in front and without, in turn. Whoever fails with it every time and never without shares
-//! the cause.
+//! A polluter that leaves a logger factory replaced may have hundreds of victims. Investigating
+//! each takes hundreds of times as long as investigating one. So one is investigated, and what it
+//! depends on is tried on all others at once: all of them in the same order, alternately with and
+//! without the group in front. The tests that fail with it every time and never without share the
+//! cause.
 //!
-//! Limits: of those who share it no other polluter and no cleaner is looked for, which their
-//! findings say by not being complete. Whoever hides behind another victim (which cleans up, say)
-//! does not show, and is looked into by itself.
+//! Limits: no further polluters or cleaners are searched for the tests that share the cause, so
+//! their findings are not complete. A test that hides behind another victim (one that cleans up,
+//! say) does not show, and is investigated by itself.
 
 use std::collections::BTreeSet;
 
@@ -23,18 +23,17 @@ use crate::depth::Depth;
 use crate::explain::explain_order;
 use crate::lab::{Lab, Urgency};
 
-/// So many suspects are a crowd; fewer are looked into one by one.
+/// This many suspects are a crowd; fewer are investigated one by one.
 const CROWD: usize = 10;
 
-/// So many of a crowd may turn out to have a cause of their own before the rest is looked into one
-/// by one.
+/// How many of a crowd may have causes of their own before the rest is investigated one by one.
 const LONERS_MAX: usize = 3;
 
-/// Pairs of runs behind a shared cause. A test that fails at one and the same rate everywhere shows
-/// this in one case of a million.
+/// Pairs of runs behind a shared cause. A test that fails at the same rate everywhere shows this in
+/// one case of a million.
 const PAIRS: u64 = 10;
 
-/// Looks into a crowd, cause by cause; takes those it has found something about out of the waiting.
+/// Investigates a crowd, cause by cause; removes the tests it has explained from `waiting`.
 pub(crate) async fn examine(lab: &Lab, waiting: &mut Vec<TestIndex>, depth: Depth) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut n_loners = 0;
@@ -43,7 +42,7 @@ pub(crate) async fn examine(lab: &Lab, waiting: &mut Vec<TestIndex>, depth: Dept
         let first = waiting[next];
         let part = lab.part(Urgency::Investigate);
         let Some(found) = explain_order(part.clone(), first, depth).await else {
-            // It fails at random, and stays for those who look into that.
+            // It fails at random, and is left to the analysis of random tests.
             next += 1;
             continue;
         };
@@ -68,14 +67,14 @@ pub(crate) async fn examine(lab: &Lab, waiting: &mut Vec<TestIndex>, depth: Dept
     findings
 }
 
-/// Those of these tests that fail behind the group and pass without it.
+/// The tests that fail after the group and pass without it.
 async fn victims_of(lab: &Lab, group: &Group, tests: &[TestIndex]) -> Vec<Finding> {
     let mut rest = tests.to_vec();
     let mut n_pairs = 0;
     while n_pairs < PAIRS && !rest.is_empty() {
         let (with, without) = (in_front(lab, group, &rest), in_front(lab, &[], &rest));
         let Ok((with, without)) = try_join(lab.run(with), lab.run(without)).await else {
-            // What was seen so far is not confirmed.
+            // The evidence so far does not confirm anything.
             break;
         };
         let failing = ended(with.outcomes(), Evidence::Fail);
@@ -89,14 +88,14 @@ async fn victims_of(lab: &Lab, group: &Group, tests: &[TestIndex]) -> Vec<Findin
     rest.into_iter().map(|test| shared(lab, group, test, n_pairs)).collect()
 }
 
-/// The tests, with these in front of all of them, in an order that the runner knows.
+/// The tests with the group in front of all of them, in an order that the runner can run.
 fn in_front(lab: &Lab, group: &[TestIndex], tests: &[TestIndex]) -> Order {
     let suite = lab.suite();
     let all = [group, tests].concat();
     if suite.keeps_order() {
         return suite.as_run(Order::from_distinct(all));
     }
-    // Its class stands last where classes are kept together; so it is none of the group's.
+    // Where classes are kept together, its class comes last; so it must not be one of the group's.
     let is_apart = |test: &&TestIndex| {
         group.iter().all(|member| suite.class_of(*member) != suite.class_of(**test))
     };

@@ -1,12 +1,12 @@
 //! One test under suspicion: of what kind is it, and on what does it depend?
 //!
-//! The test is first taken for deterministic, which is cheap: run it alone, find a prefix after
-//! which it ends otherwise, shrink that prefix to a minimal group, then confirm both sides many
+//! The test is first assumed to be deterministic, which is cheap: run it alone, find a prefix after
+//! which it ends differently, shrink that prefix to a minimal group, then confirm both sides many
 //! times. One contradiction anywhere, the same prefix with both outcomes, proves it
-//! non-deterministic for good; then the same search is made on failure rates, with every run so
-//! far as evidence and with a bound on its error (see [`crate::oracle`]).
+//! non-deterministic for good; then the same search is made on failure rates, with every run so far
+//! as evidence and with a bound on its error (see [`crate::oracle`]).
 //!
-//! What was found when the budget ends is kept, and says so by not being confirmed.
+//! What was found when the budget ends is kept, but is not marked as confirmed.
 
 use std::collections::BTreeSet;
 
@@ -25,22 +25,23 @@ use crate::roles::{Roles, all_singles, arrangements, universes};
 use crate::search::{groups_max, minimal_group};
 use crate::tour::{Toured, search_by_tours};
 
-/// How many likely suspects are asked about one by one before the search: two executions each.
+/// How many likely suspects are asked about one by one before the search: each costs two
+/// executions.
 const LIKELY_MAX: usize = 8;
 
-/// Runs of one prefix after which a difference between two rates that does not show is given up.
+/// Runs of one prefix after which the search for a difference between two rates is given up.
 const PAIRS_MAX: u64 = 100;
 
-/// Runs alone and runs in company, which cost more, at each look whether the order may matter at
-/// all. The first is enough for a test that fails seldom, or nearly always. At the last, one that
-/// fails every other time stays open in every third case, which is what it costs not to run it
-/// thousands of times.
+/// The number of runs alone and of (more expensive) runs in company at each look at whether the
+/// order matters. The first is enough for a test that fails rarely or nearly always. After the
+/// last, a test that fails every other time remains undecided in every third case, which saves
+/// running it thousands of times.
 const LOOKS: [(u64, u64); 4] = [(20, 20), (40, 40), (80, 80), (120, 80)];
 
 /// Runs of each prefix at the first look.
 const PAIRS_MIN: u64 = 10;
 
-/// What an investigation has found out so far.
+/// What an investigation has found so far.
 #[derive(Clone, Debug, Default)]
 struct Notes {
     roles: Roles,
@@ -50,8 +51,8 @@ struct Notes {
     is_complete: bool,
 }
 
-/// Finds out about one test. Never fails: what the budget does not cover is missing or not
-/// confirmed in the finding.
+/// Investigates one test. Never fails: what the budget does not cover is missing from the finding
+/// or not confirmed in it.
 pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
     match explain_order(lab.clone(), target, depth).await {
         Some(finding) => finding,
@@ -59,8 +60,8 @@ pub async fn explain(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
     }
 }
 
-/// The same as long as nothing speaks against a test that ends the same way whenever the same tests
-/// ran before it; `None` for any other.
+/// The same, as long as the test ends the same way whenever the same tests ran before it; `None`
+/// for any other.
 pub(crate) async fn explain_order(lab: Lab, target: TestIndex, depth: Depth) -> Option<Finding> {
     lab.watch(target);
     if lab.ledger().is_non_deterministic(target) {
@@ -72,7 +73,7 @@ pub(crate) async fn explain_order(lab: Lab, target: TestIndex, depth: Depth) -> 
     (!is_random).then(|| concluded(&lab, target, depth, (notes, ended)))
 }
 
-/// Finds out about a test that passes and fails at random: does the order change how often?
+/// Investigates a test that passes and fails at random: does the order change how often?
 pub(crate) async fn explain_random(lab: Lab, target: TestIndex, depth: Depth) -> Finding {
     lab.watch(target);
     let mut notes = Notes::default();
@@ -80,7 +81,7 @@ pub(crate) async fn explain_random(lab: Lab, target: TestIndex, depth: Depth) ->
     concluded(&lab, target, depth, (notes, ended))
 }
 
-/// Out of budget or not: the verdict rests on what the ledger holds.
+/// The finding, in budget or not: its verdict rests on what the ledger holds.
 fn concluded(
     lab: &Lab,
     target: TestIndex,
@@ -165,13 +166,14 @@ async fn deterministic(
     find_roles(&oracle, depth, &mut notes.roles).await
 }
 
-/// Whether tours found what is asked for, and one group is confirmed.
+/// Whether tours found what is wanted, with one group confirmed.
 async fn is_toured(oracle: &Oracle, depth: Depth, notes: &mut Notes) -> Result<bool, Stop> {
     let before = notes.roles.clone();
     let toured = search_by_tours(oracle, depth, &mut notes.roles).await?;
     let Some(group) = notes.roles.groups.first().cloned() else {
         if toured == Toured::Puzzled {
-            // What comes and goes without a cause is chance: cheapest to see alone.
+            // An effect that comes and goes without a cause is chance, which is cheapest to see
+            // alone.
             oracle.ask_at_least(&[], GROUP_CONFIRMED).await?;
         }
         return Ok(false);
@@ -191,7 +193,7 @@ async fn is_toured(oracle: &Oracle, depth: Depth, notes: &mut Notes) -> Result<b
     Ok(true)
 }
 
-/// A group that has the effect. `is_open` is set if there may be one although none was found.
+/// A group that has the effect. Sets `is_open` if there may be one although none was found.
 async fn first_group(
     oracle: &Oracle,
     alone: Evidence,
@@ -212,9 +214,9 @@ async fn first_group(
     Ok(None)
 }
 
-/// How the test ends alone, if always the same; `None` if it cannot be brought to speak.
+/// How the test ends alone, if always the same; `None` if it gives no evidence.
 async fn outcome_alone(lab: &Lab, target: TestIndex) -> Result<Option<Evidence>, Stop> {
-    // The manner is not known yet; only the runs matter here.
+    // The manner is unknown so far; only the runs matter here.
     let manner = Manner::Deterministic { alone: Evidence::Pass };
     let probe = Oracle::new(lab.clone(), target, manner, 0.5);
     Ok(match probe.ask_at_least(&[], ALONE_FIRST).await? {
@@ -224,7 +226,7 @@ async fn outcome_alone(lab: &Lab, target: TestIndex) -> Result<Option<Evidence>,
     })
 }
 
-/// A single test that has the effect, if one of the likeliest has, or one of those that other
+/// A single test that has the effect, if one of the likeliest suspects has it, or one that other
 /// targets depend on: much cheaper than a search.
 async fn likely_single(oracle: &Oracle, ranking: &[TestIndex]) -> Result<Option<Group>, Stop> {
     let mut suspects = oracle.lab().culprits();
@@ -242,7 +244,7 @@ async fn likely_single(oracle: &Oracle, ranking: &[TestIndex]) -> Result<Option<
     Ok(None)
 }
 
-/// Leaves out the less likely half of the prefix, again and again while the effect stays.
+/// Leaves out the less likely half of the prefix, repeatedly while the effect remains.
 async fn drop_unlikely(
     oracle: &Oracle,
     mut prefix: Vec<TestIndex>,
@@ -276,7 +278,7 @@ async fn confirm_alone(oracle: &Oracle) -> Result<(), Stop> {
 }
 
 /// A prefix after which the target ends differently than alone: one that was seen, or else all
-/// other tests, in several arrangements. Where one of them ends the process, it is left out.
+/// other tests, in several arrangements. Tests that end the process are left out.
 async fn context_with_effect(
     oracle: &Oracle,
     alone: Evidence,
@@ -340,9 +342,9 @@ async fn noisy(lab: &Lab, target: TestIndex, depth: Depth, notes: &mut Notes) ->
     find_roles(&oracle, depth, &mut notes.roles).await
 }
 
-/// A prefix after which the target fails at another rate than alone. Whether there may be one is
-/// seen from runs alone and in company, of which a campaign has made most for other reasons; only
-/// if so, pairs of runs made in turn are to show it.
+/// A prefix after which the target fails at a different rate than alone. Whether there may be one
+/// is judged by runs alone and in company, most of which a campaign has made for other reasons;
+/// only then are alternate pairs of runs made to show it.
 async fn find_influence(lab: &Lab, target: TestIndex) -> Result<Option<Influence>, Stop> {
     for n_wanted in LOOKS {
         run_both_ways(lab, target, n_wanted).await?;
@@ -363,8 +365,8 @@ async fn find_influence(lab: &Lab, target: TestIndex) -> Result<Option<Influence
     Ok(None)
 }
 
-/// Runs the target alone and behind all others, in turn, until there are so many runs of either
-/// kind; behind others in whichever order.
+/// Runs the target alone and behind all others, alternately, until there are enough runs of both
+/// kinds; the order of the others does not matter.
 async fn run_both_ways(
     lab: &Lab,
     target: TestIndex,

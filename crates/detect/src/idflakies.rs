@@ -1,10 +1,11 @@
-//! iDFlakies, as its authors describe it (spec 2.1): the opponent our detection is measured by.
+//! iDFlakies, as its authors describe it (spec 2.1): the baseline that our detection is measured
+//! against.
 //!
 //! Set-up run of the original order with retries, then rounds of one configuration, each failure
 //! classified by running the truncated failing and the truncated passing order once more. A test
 //! classified before is rechecked with a given probability; once non-deterministic, always so.
 //!
-//! Rounds are looked into one after the other, because what is known of a test decides what is run
+//! Rounds are evaluated one after the other, because what is known about a test decides what is run
 //! for it; but the next ones are run meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,16 +20,16 @@ use unflake_orders::shuffle::{Shuffle, reverse_class, reverse_class_method};
 use crate::lab::{Lab, OutOfBudget, Urgency};
 use crate::ledger::Run;
 
-/// What iDFlakies tells apart.
+/// The classes that iDFlakies distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Failed again in the truncated failing order, and passed in the truncated original one.
     OrderDependent,
-    /// Did not.
+    /// Failed, but did not show that.
     NonDeterministic,
 }
 
-/// Its five configurations.
+/// The five configurations of iDFlakies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Configuration {
     /// The original order, again and again: finds non-deterministic tests only.
@@ -62,28 +63,28 @@ impl Configuration {
     }
 }
 
-/// What to do about tests that fail in the original order.
+/// What to do if tests fail in the original order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailingOriginal {
-    /// Give the module up, as the tool of the study does.
+    /// Discard the module, as the tool of the study does.
     Discard,
-    /// Leave their failures out and go on, as its later versions can.
+    /// Ignore their failures and go on, as later versions can.
     GoOn,
-    /// Go on, and look into those that pass in another order, as its latest version does.
+    /// Go on, and examine those that pass in another order, as the latest version does.
     Compare,
 }
 
-/// How tests that ended otherwise in one round are put to the test again.
+/// How tests that ended differently in one round are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
-    /// Each in runs of its own, as the tool does.
+    /// Each in its own runs, as the tool does.
     Each,
-    /// All of them in the same runs. What came before a test is what came before it in a run of its
-    /// own, so they say the same.
+    /// All of them in the same runs. Each has the same tests before it as in a run of its own, so
+    /// the result is the same.
     Together,
 }
 
-/// How the tool is set up.
+/// The settings of the tool.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundSettings {
     /// Which orders to run.
@@ -92,21 +93,21 @@ pub struct RoundSettings {
     pub rounds: u64,
     /// The seed of orders and rechecks.
     pub seed: u64,
-    /// How often to try to get the original order to pass.
+    /// How often to run the original order until it passes.
     pub tries: u32,
-    /// What to do if it does not.
+    /// What to do if it never passes.
     pub failing_original: FailingOriginal,
-    /// The probability of classifying a classified test again.
+    /// The probability of classifying an already classified test again.
     pub recheck: f64,
-    /// Whether the truncated passing order is run again too. The authors found it not worth it: it
+    /// Whether to repeat the truncated passing order too. The authors found it not worthwhile: it
     /// failed in 3 of 7441 runs.
     pub rerun_passing: bool,
-    /// How many are verified in one run.
+    /// How many tests are verified in one run.
     pub verify: Verify,
 }
 
 impl RoundSettings {
-    /// The defaults of the tool and of the study.
+    /// The defaults of the tool, as used in the study.
     pub fn of_the_study(seed: u64) -> Self {
         Self {
             configuration: Configuration::RandomClassMethod,
@@ -139,10 +140,10 @@ impl RoundSettings {
         run.outcomes().filter_map(is_other).collect()
     }
 
-    /// The class of a test that ended otherwise, if no run is needed to tell.
+    /// The class of a test that ended differently, if no run is needed to tell.
     fn without_a_run(self, known: Option<Class>, random: &mut Random) -> Option<Class> {
         match known {
-            // A recheck could not change it (spec 7, A10).
+            // A recheck could not change that (spec 7, A10).
             Some(Class::NonDeterministic) => known,
             Some(_) if !random.chance(self.recheck) => known,
             _ if self.configuration == Configuration::Original => Some(Class::NonDeterministic),
@@ -158,16 +159,16 @@ pub struct RoundFindings {
     pub flaky: BTreeMap<TestIndex, (Class, Vec<u64>)>,
     /// Whether the module was given up because its original order never passed.
     pub discarded: bool,
-    /// Tests that failed in the last run of the original order, and are not looked into.
+    /// Tests that failed in the last run of the original order, and are ignored.
     pub failing: BTreeSet<TestIndex>,
     /// Whether the budget did not cover all rounds.
     pub is_short: bool,
 }
 
-/// Runs the tool.
+/// Runs the whole procedure of the tool.
 pub async fn idflakies(lab: Lab, settings: RoundSettings) -> RoundFindings {
     let mut report = RoundFindings::default();
-    // Out of budget: the report holds what was found until then.
+    // If the budget runs out, the report holds what was found until then.
     report.is_short = detect(&lab, settings, &mut report).await.is_err();
     report
 }
@@ -192,7 +193,7 @@ async fn detect(
     let mut rounds = (0..settings.configuration.n_rounds(settings.rounds)).map(start);
     let mut under_way = FuturesOrdered::new();
     loop {
-        // One more than can be run at once: while this one is looked into, the others go on.
+        // One more than can run at once: while this one is evaluated, the others go on.
         let n_ahead = lab.width() + 1;
         under_way.extend(rounds.by_ref().take(n_ahead.saturating_sub(under_way.len())));
         let Some(next) = under_way.next().await else { return Ok(()) };
@@ -215,7 +216,7 @@ async fn detect(
     }
 }
 
-/// Tests that fail in the original order; `None` if the module is to be given up.
+/// Tests that fail in the original order; `None` if the module is to be discarded.
 async fn set_up(
     lab: &Lab,
     settings: RoundSettings,
@@ -234,7 +235,7 @@ async fn set_up(
     })
 }
 
-/// The classes of tests that ended otherwise in this order.
+/// The classes of the tests that ended differently in this order.
 async fn classify_all(
     lab: &Lab,
     settings: RoundSettings,
@@ -272,7 +273,7 @@ async fn classify(
     Ok(others.iter().map(class).collect())
 }
 
-/// Which of these tests end so again, in an order that is cut off after the last of them.
+/// Which of these tests end so again, in an order truncated after the last of them.
 async fn ended_so(
     lab: &Lab,
     order: &Order,

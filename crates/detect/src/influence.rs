@@ -1,13 +1,13 @@
-//! Does the target fail at another rate after a prefix than alone? Measured in pairs.
+//! Does the target fail at a different rate after a prefix than alone? Measured in pairs.
 //!
 //! Failures of non-deterministic tests come in bursts (a loaded machine, a minute of the hour). Ten
-//! runs alone followed by ten runs after the prefix would then differ without any order's doing. So
-//! the two are run in turn, and only pairs that disagree count: without an influence of the prefix
-//! either of the two is as likely to be the failing one (the sign test, exact for any number of
-//! pairs). A burst catches both runs of a pair and drops out.
+//! runs alone followed by ten runs after the prefix would then differ without any influence of the
+//! order. So the two are run alternately, and only pairs that disagree count: without an influence
+//! of the prefix either run of a pair is as likely to be the failing one (the sign test, exact for
+//! any number of pairs). A burst catches both runs of a pair and drops out.
 //!
-//! Pairs are dear where the prefix is long, so they are run only where runs that were made for
-//! other reasons give a [`hint`] of a difference.
+//! Pairs are dear if the prefix is long, so they are run only if runs made for other reasons
+//! [`hint`] at a difference.
 
 use futures_util::future::try_join_all;
 use unflake_model::{Evidence, Group, OutcomeKind, Tally, TestIndex};
@@ -17,18 +17,18 @@ use crate::classify::are_alike;
 use crate::lab::{Lab, OutOfBudget};
 use crate::oracle::order_of;
 
-/// What runs alone and in company say together, taken for independent: never proof.
+/// What runs alone and in company together suggest, if assumed independent: never proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hint {
-    /// Other tests make no difference that would matter.
+    /// Other tests make no difference that matters.
     Alike,
-    /// There may be one or not.
+    /// There may or may not be a difference.
     Unclear,
-    /// There seems to be one; and the test behind which it is, if one stands out.
+    /// There seems to be a difference, due to this group if one stands out.
     Differ(Option<Group>),
 }
 
-/// A difference as unlikely as this, if there were none, is worth pairs of runs.
+/// A difference that would be this unlikely by chance is worth pairs of runs.
 const WORTH_PAIRS: f64 = 0.01;
 
 /// Whether the order seems to change how often a watched target fails.
@@ -42,8 +42,8 @@ pub(crate) fn hint(lab: &Lab, target: TestIndex) -> Hint {
     if are_alike(alone, company) { Hint::Alike } else { Hint::Unclear }
 }
 
-/// The test behind which a watched target fails most remarkably more often, or less, than in front
-/// of it; if that is remarkable among so many tests.
+/// The single test whose position before or behind a watched target changes its failure rate most
+/// remarkably; `None` if that is not remarkable among so many tests.
 fn outstanding(lab: &Lab, target: TestIndex) -> Option<Group> {
     let ledger = lab.ledger();
     let n_tests = ledger.n_tests();
@@ -78,7 +78,7 @@ pub(crate) struct Influence {
     pub(crate) p_value: f64,
 }
 
-/// Runs alone and after a prefix, in turn.
+/// Alternate runs alone and after a prefix.
 pub(crate) struct Pairs {
     lab: Lab,
     target: TestIndex,
@@ -104,7 +104,7 @@ impl Pairs {
         }
     }
 
-    /// Goes on until this many pairs were run.
+    /// Adds pairs until this many were run.
     pub(crate) async fn extend(&mut self, n: u64) -> Result<(), OutOfBudget> {
         let orders = [order_of(&[], self.target), order_of(&self.prefix, self.target)];
         let pairs = (self.n_asked..n).flat_map(|_| orders.iter());
@@ -130,7 +130,7 @@ impl Pairs {
         }
     }
 
-    /// The probability of so uneven disagreements if the prefix has no influence.
+    /// The probability of disagreements this uneven if the prefix has no influence.
     pub(crate) fn p_value(&self) -> f64 {
         sign_test(self.only_alone_failed, self.only_after_failed)
     }

@@ -2,7 +2,7 @@
 //!
 //! From outside, an [`Analysis`] is a plain state machine: [`Analysis::ask`] hands out experiments,
 //! [`Analysis::tell`] takes observations in any order, and at some point there is an answer. Who
-//! answers (engine, queue, simulator) and how many at once is not its business.
+//! answers (engine or simulator), and how many at once, is not its concern.
 //!
 //! From inside, an analysis is straight code that awaits its answers: `lab.run(order).await?`. The
 //! compiler turns that code into the state machine. We considered writing the states by hand; a
@@ -10,8 +10,8 @@
 //! reads like the algorithm in the book. No runtime is involved: a single-threaded executor is
 //! pumped by `ask` until every part of the analysis waits for an observation.
 //!
-//! Running out of budget is an answer ([`OutOfBudget`]), so that an analysis can always say what it
-//! knows. An experiment nobody waits for any more is dropped before it is handed out.
+//! Running out of budget is an answer ([`OutOfBudget`]), so that an analysis can always report what
+//! it knows. An experiment that nobody waits for any more is dropped before it is handed out.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -28,27 +28,27 @@ use unflake_model::{
 
 use crate::ledger::{Ledger, Run};
 
-/// The budget does not cover the experiment asked for.
+/// The budget does not cover the requested experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the budget does not cover another run")]
 pub struct OutOfBudget;
 
-/// What an analysis is about to confirm. Whoever has other means to try it need not wait for that.
+/// What an analysis is about to confirm, so that others can try it by their own means meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspicion {
-    /// The test.
+    /// The test under suspicion.
     pub test: TestIndex,
-    /// What it depends on.
+    /// The tests it seems to depend on.
     pub group: Group,
-    /// How it ends behind the group; alone it ends otherwise.
+    /// How it ends behind the group; alone it ends the other way.
     pub behind: Evidence,
 }
 
-/// How an experiment competes with the others that wait.
+/// How an experiment competes with others that are waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Looks into a test under suspicion. Goes first: a suspicion followed up is worth more than
-    /// another suspicion.
+    /// Investigates a suspect. Goes first: following up a suspicion is worth more than another
+    /// suspicion.
     Investigate,
     /// Looks for new suspicions.
     Explore,
@@ -56,44 +56,44 @@ pub enum Urgency {
 
 type Reply = oneshot::Sender<Result<Rc<Run>, OutOfBudget>>;
 
-/// A question on its way: what to run, under a number that is still to come, and who waits for it.
+/// An experiment without a number yet, and the reply to the part that waits for it.
 struct Request {
     experiment: Experiment,
     reply: Reply,
 }
 
-/// How many experiments can be taken.
+/// How many more experiments can be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// More runs by the agent.
     pub agent: usize,
-    /// How many of those are worked on at once; the others wait. Nothing is asked for the sake of
-    /// what waits that would not be asked anyway.
+    /// How many of those are worked on at once; the others wait. Nothing is asked just to fill the
+    /// places of those that wait.
     pub width: usize,
-    /// More runs by the plain runner, which has processes of its own.
+    /// More runs by the plain runner, which has its own processes.
     pub plain: usize,
 }
 
-/// A question handed out, and not yet answered.
+/// An experiment that was handed out and not answered yet.
 struct Running {
     experiment: Experiment,
     cost: Spent,
     reply: Reply,
 }
 
-/// What all parts of one analysis share.
+/// The state shared by all parts of one analysis.
 struct Desk {
     suite: Rc<Suite>,
     budget: Budget,
     ledger: Ledger,
     waiting: BTreeMap<Urgency, VecDeque<Request>>,
-    /// Runs for the plain runner. They wait for no run of the agent.
+    /// Experiments for the plain runner. They never wait for the agent.
     waiting_plain: VecDeque<Request>,
     running: BTreeMap<RunId, Running>,
     spent: Spent,
     reserved: Spent,
     put_aside: Spent,
-    /// By how much runs took longer than their tests were expected to, in all.
+    /// By how much runs took longer than their tests were expected to, in total.
     overhead: Duration,
     runs_issued: u64,
     width: usize,
@@ -101,14 +101,14 @@ struct Desk {
     culprits: BTreeMap<TestIndex, u64>,
     cleaners: BTreeSet<TestIndex>,
     suspicions: Vec<Suspicion>,
-    /// Who waits for the first suspicion.
+    /// Receives the first suspicion.
     to_be_told: Option<oneshot::Sender<Suspicion>>,
     conclusions: Vec<Finding>,
 }
 
 impl Desk {
-    /// Takes experiments from those that wait, most urgent first. Also says whether a request was
-    /// refused, because its analysis may then have other plans.
+    /// Takes waiting experiments, most urgent first. Also returns whether a request was refused,
+    /// because its analysis may then change its plans.
     fn issue(&mut self, room: Room) -> (Vec<Experiment>, bool) {
         let (mut experiments, mut refused) = self.issue_plain(room.plain);
         let n_plain = experiments.len();
@@ -128,7 +128,7 @@ impl Desk {
                 !request.experiment.is_evidence() || self.is_covered(committed, urgency);
             if self.stopped || !is_covered {
                 refused = true;
-                // The receiver may have gone away meanwhile; then nobody cares.
+                // If the receiver is gone, nobody needs the reply.
                 let _ = request.reply.send(Err(OutOfBudget));
                 continue;
             }
@@ -155,7 +155,7 @@ impl Desk {
         (experiments, refused)
     }
 
-    /// What a run is going to cost. A budget is for finding out; what confirms and explains what
+    /// The expected cost of a run. The budget is for finding out; confirming and explaining what
     /// was found is not charged to it.
     fn expected_cost(&self, request: &Request) -> Spent {
         if !request.experiment.is_evidence() {
@@ -168,8 +168,9 @@ impl Desk {
         Spent { runs: 1, attempts: attempts.len() as u64, time: time + self.overhead / n_runs }
     }
 
-    /// Whether the budget covers this much. New suspicions are of no use if nothing is left to look
-    /// into those there are: beyond half of the budget, exploration leaves alone what is put aside.
+    /// Whether the budget covers this much. New suspicions are useless if nothing is left to
+    /// investigate the existing ones: beyond half of the budget, exploration leaves alone what was
+    /// put aside.
     fn is_covered(&self, committed: Spent, urgency: Urgency) -> bool {
         let is_within = |budget: Budget, spent| budget.exceeded_by(spent).is_none();
         match urgency {
@@ -267,14 +268,14 @@ impl<T: 'static> Analysis<T> {
     }
 
     /// The next experiments worth running, at most `room` of them for the agent, and as many for
-    /// the plain runner. Empty means: there is nothing to run before another observation is told,
-    /// or the analysis is finished.
+    /// the plain runner. Empty if nothing can run before another observation is told, or if the
+    /// analysis is finished.
     pub fn ask(&mut self, room: usize) -> Vec<Experiment> {
         let n_running = self.desk.borrow().running.len();
         self.ask_for(Room { agent: room, width: n_running + room, plain: room })
     }
 
-    /// The same, where only some experiments are worked on at once.
+    /// As [`Analysis::ask`], where only some experiments are worked on at once.
     pub fn ask_for(&mut self, room: Room) -> Vec<Experiment> {
         self.desk.borrow_mut().width = room.width.max(1);
         loop {
@@ -289,20 +290,20 @@ impl<T: 'static> Analysis<T> {
         }
     }
 
-    /// Takes what came back from an experiment. Observations may come in any order.
+    /// Takes the observation of an experiment. Observations may come in any order.
     ///
     /// # Panics
-    /// If no such experiment is under way, or the observation speaks of other tests than it.
+    /// If no such experiment is under way, or the observation is about other tests.
     pub fn tell(&mut self, observation: &Observation) {
         self.desk.borrow_mut().settle(observation.clone());
     }
 
-    /// Grants no further experiment. The analysis then concludes from what it knows.
+    /// Grants no further experiments. The analysis then concludes from what it knows.
     pub fn stop(&mut self) {
         self.desk.borrow_mut().stopped = true;
     }
 
-    /// Gives up the experiments under way as well: nobody will tell what came of them.
+    /// Also gives up the experiments under way: nobody will tell their observations.
     pub fn abandon(&mut self) {
         self.stop();
         for (_, running) in std::mem::take(&mut self.desk.borrow_mut().running) {
@@ -320,27 +321,27 @@ impl<T: 'static> Analysis<T> {
         Ref::map(self.desk.borrow(), |desk| &desk.ledger)
     }
 
-    /// What the analysis has begun to confirm since the last time.
+    /// The suspicions that arose since the last call.
     pub fn take_suspicions(&mut self) -> Vec<Suspicion> {
         std::mem::take(&mut self.desk.borrow_mut().suspicions)
     }
 
-    /// What the analysis has concluded about single tests since the last time. The answer may say
-    /// otherwise: what is learnt about one test may change what is thought of another.
+    /// The findings about single tests since the last call. The answer may differ: what is learnt
+    /// about one test may change the finding about another.
     pub fn take_conclusions(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.desk.borrow_mut().conclusions)
     }
 
-    /// Takes the answer, once there is one.
+    /// Takes the answer, once it is there.
     pub fn take_answer(&mut self) -> Option<T> {
         self.answer.borrow_mut().take()
     }
 
-    /// Asks and tells until there is an answer: `answer_to` plays the world, for a batch at a time
-    /// of at most `width` experiments, and may answer in any order.
+    /// Asks and tells until there is an answer: `answer_to` plays the world, is given batches of at
+    /// most `width` experiments, and may answer in any order.
     ///
     /// # Panics
-    /// If the analysis waits although every experiment was answered: it would wait for ever.
+    /// If the analysis waits although every experiment was answered: it would wait forever.
     pub fn drive(
         mut self,
         width: usize,
@@ -359,7 +360,7 @@ impl<T: 'static> Analysis<T> {
     }
 }
 
-/// The analysis' side: ask for runs, look at what is known.
+/// An analysis' view from inside: ask for runs, and look at what is known.
 #[derive(Clone)]
 pub struct Lab {
     suite: Rc<Suite>,
@@ -367,35 +368,35 @@ pub struct Lab {
     account: Rc<RefCell<Spent>>,
     questions: Rc<Cell<u64>>,
     urgency: Urgency,
-    /// In which runs are made where nothing else is said.
+    /// Where runs are made unless another environment is given.
     environment: Environment,
 }
 
 impl Lab {
-    /// The same lab for one part of the analysis: with its own account of what is spent, and its
+    /// The same lab for one part of the analysis, with its own account of what is spent, and its
     /// own urgency.
     #[must_use]
     pub fn part(&self, urgency: Urgency) -> Self {
         Self { account: Rc::default(), questions: Rc::default(), urgency, ..self.clone() }
     }
 
-    /// The same lab, in which all runs are made in this environment.
+    /// The same lab, making all runs in this environment.
     #[must_use]
     pub fn under(&self, environment: Environment) -> Self {
         Self { environment, ..self.clone() }
     }
 
-    /// In which environment runs are made where nothing else is said.
+    /// The environment in which runs are made unless another is given.
     pub fn environment(&self) -> Environment {
         self.environment
     }
 
-    /// How a watched target fared after exactly this prefix, in the environment of this lab.
+    /// How a watched target fared after exactly this prefix, in this lab's environment.
     pub fn tally_after(&self, prefix: &[TestIndex], target: TestIndex) -> Tally {
         self.ledger().tally_after(self.environment, prefix, target)
     }
 
-    /// The shortest prefix after which a watched target was seen to end like this there.
+    /// The shortest prefix after which a watched target ended like this, in this lab's environment.
     pub fn shortest_prefix(&self, target: TestIndex, evidence: Evidence) -> Option<Vec<TestIndex>> {
         self.ledger().shortest_prefix(self.environment, target, evidence)
     }
@@ -410,12 +411,12 @@ impl Lab {
         self.desk.borrow().budget
     }
 
-    /// All runs so far. Do not hold it over an `await`.
+    /// All runs so far. Do not hold the reference over an `await`.
     pub fn ledger(&self) -> Ref<'_, Ledger> {
         Ref::map(self.desk.borrow(), |desk| &desk.ledger)
     }
 
-    /// Keeps an index of all attempts of a test from now on; see [`Ledger::watch`].
+    /// Indexes all attempts of a test from now on; see [`Ledger::watch`].
     pub fn watch(&self, test: TestIndex) {
         self.desk.borrow_mut().ledger.watch(test);
     }
@@ -425,29 +426,29 @@ impl Lab {
         *self.account.borrow()
     }
 
-    /// Says what is going to be confirmed.
+    /// Announces what is about to be confirmed.
     pub fn suspect(&self, suspicion: Suspicion) {
         let mut desk = self.desk.borrow_mut();
         if let Some(told) = desk.to_be_told.take() {
-            // Who does not wait any more has no need of it.
+            // A receiver that has stopped waiting does not need it.
             let _ = told.send(suspicion.clone());
         }
         desk.suspicions.push(suspicion);
     }
 
-    /// The first suspicion from now on.
+    /// The first suspicion announced from now on.
     pub(crate) fn first_suspicion(&self) -> oneshot::Receiver<Suspicion> {
         let (told, suspected) = oneshot::channel();
         self.desk.borrow_mut().to_be_told = Some(told);
         suspected
     }
 
-    /// There will be no suspicion: whoever waits for one goes on.
+    /// Announces that there will be no suspicion, so that nobody waits for one.
     pub(crate) fn suspect_no_more(&self) {
         self.desk.borrow_mut().to_be_told = None;
     }
 
-    /// Says what was concluded about one test, while the analysis goes on with others.
+    /// Announces a finding about one test, while the analysis goes on with others.
     pub fn conclude(&self, finding: &Finding) {
         self.desk.borrow_mut().conclusions.push(finding.clone());
     }
@@ -465,32 +466,32 @@ impl Lab {
         culprits
     }
 
-    /// Remembers tests that were found to clean up for some target.
+    /// Remembers tests that clean up for some target.
     pub fn add_cleaners(&self, tests: &[TestIndex]) {
         self.desk.borrow_mut().cleaners.extend(tests);
     }
 
-    /// Tests that were found to clean up for some target.
+    /// Tests that clean up for some target.
     pub fn cleaners(&self) -> BTreeSet<TestIndex> {
         self.desk.borrow().cleaners.clone()
     }
 
-    /// Keeps this much of the budget, beyond its first half, for investigations.
+    /// Reserves this much of the budget, beyond its first half, for investigations.
     pub fn put_aside(&self, spent: Spent) {
         self.desk.borrow_mut().put_aside = spent;
     }
 
-    /// Takes note that this part of the analysis put a question that runs so far do not answer.
+    /// Counts a question by this part of the analysis that runs so far do not answer.
     pub fn count_question(&self) {
         self.questions.set(self.questions.get() + 1);
     }
 
-    /// How many questions this part of the analysis has put.
+    /// How many questions this part of the analysis has asked.
     pub fn n_questions(&self) -> u64 {
         self.questions.get()
     }
 
-    /// How many experiments can be under way at once: how far it pays to think ahead.
+    /// How many experiments can be under way at once: how far thinking ahead pays.
     pub fn width(&self) -> usize {
         self.desk.borrow().width
     }
@@ -500,7 +501,7 @@ impl Lab {
         self.run_with(order, self.environment, Repetition::Once).await
     }
 
-    /// Asks for one run of an order, tests repeated like this.
+    /// Asks for one run of an order, with tests repeated like this.
     pub async fn run_repeated(
         &self,
         order: Order,
@@ -509,8 +510,8 @@ impl Lab {
         self.run_with(order, self.environment, repetition).await
     }
 
-    /// Asks for one run of an order, in any environment. Where the runner has an order of its own,
-    /// that is what is asked for and recorded, so nothing is ever concluded from another.
+    /// Asks for one run of an order, in any environment. If the runner imposes its own order, that
+    /// order is asked for and recorded, so conclusions are never drawn from another.
     pub async fn run_with(
         &self,
         order: Order,
@@ -522,8 +523,8 @@ impl Lab {
         self.run_experiment(experiment).await
     }
 
-    /// Asks for one run of an order that is looked into. Nobody else takes it for evidence, and it
-    /// is not charged to the budget.
+    /// Asks for one run of an order with a look. It is evidence for this analysis only, and is not
+    /// charged to the budget.
     pub async fn look(
         &self,
         order: Order,
@@ -534,7 +535,7 @@ impl Lab {
         self.run_experiment(Experiment { environment, look, ..unnumbered(order) }).await
     }
 
-    /// Asks the project's own runner for one run. Likewise.
+    /// Asks the project's own runner for one run, which is treated the same way.
     pub async fn run_plain(&self, ask: PlainAsk) -> Result<Rc<Run>, OutOfBudget> {
         let PlainAsk { tests, environment, repetition, among } = ask;
         let means = Means::Plain { among };
@@ -565,28 +566,28 @@ impl Lab {
     }
 }
 
-/// What the project's own runner is asked to run.
+/// A request to the project's own runner.
 #[derive(Clone, Debug)]
 pub struct PlainAsk {
-    /// These tests, in this order.
+    /// The tests to run, in this order.
     pub tests: Vec<TestIndex>,
-    /// Under these circumstances.
+    /// The circumstances to run them in.
     pub environment: Environment,
-    /// So often each.
+    /// How often to run each of them.
     pub repetition: Repetition,
-    /// While it is told to collect the files of these, too.
+    /// Tests whose files are to be collected as well; see [`Means::Plain`].
     pub among: Option<Vec<TestIndex>>,
 }
 
 impl PlainAsk {
-    /// These tests in this order, as a user would have them run.
+    /// These tests in this order, as a user would run them.
     pub fn of(tests: Vec<TestIndex>) -> Self {
         let (environment, repetition) = (Environment::Plain, Repetition::Once);
         Self { tests, environment, repetition, among: None }
     }
 }
 
-/// What to run, before anybody has given it a number.
+/// The experiment, before it is given a number.
 fn unnumbered(order: Order) -> Experiment {
     Experiment::new(RunId(u64::MAX), order)
 }

@@ -1,15 +1,15 @@
 //! Every run of a campaign, kept as evidence.
 //!
-//! The question an analysis asks again and again is "how did this target fare after exactly this
-//! prefix?". Any run answers it for every test it holds: a search that asks about a prefix which
-//! some detection run happened to start with gets its answer for nothing. And a target that passed
-//! and failed after the *same* prefix is non-deterministic beyond doubt.
+//! The question that analyses ask most is "how did this target fare after exactly this prefix?".
+//! Any run answers it for every test it contains: a search that asks about a prefix with which some
+//! detection run happened to start gets its answer for free. And a target that passed and failed
+//! after the *same* prefix is non-deterministic beyond doubt.
 //!
-//! Indexing every attempt of every test would cost as much memory as all runs together, so only
+//! Indexing every attempt of every test would take as much memory as all runs together, so only
 //! *watched* tests, those under suspicion, have an index; it is built when the suspicion arises.
 //!
-//! How a target fares after a prefix is asked about one environment: strings hashed otherwise, it
-//! may fare otherwise. Whether it contradicts itself, within any of them, is asked about all.
+//! How a target fares after a prefix is asked for one environment: with other hash seeds it may
+//! fare differently. Whether it contradicts itself within any environment is asked for all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -26,19 +26,19 @@ use unflake_model::{
 pub struct Run {
     /// The experiment's number.
     pub id: RunId,
-    /// What was run.
+    /// The tests that were run, in order.
     pub order: Order,
-    /// Which open choices were made.
+    /// The environment of the run.
     pub environment: Environment,
-    /// How often each test was run, and when again.
+    /// How often each test was run, and where it was run again.
     pub repetition: Repetition,
     /// How each attempt ended, in the order of the attempts.
     pub outcomes: Vec<OutcomeKind>,
-    /// What the run cost. Tests that were never started cost nothing.
+    /// The cost of the run. Tests that were never started cost nothing.
     pub spent: Spent,
     /// How long the last attempt took.
     pub last_took: Duration,
-    /// What was seen, if the run was looked into.
+    /// What was seen, if the run had a look.
     pub seen: Seen,
     /// Why no test was run, if none could be.
     pub not_started: Option<NotStarted>,
@@ -50,25 +50,25 @@ impl Run {
         self.outcomes.last().copied()
     }
 
-    /// Every attempt: of which test, and how it ended.
+    /// The test and outcome of every attempt.
     pub fn outcomes(&self) -> impl Iterator<Item = (TestIndex, OutcomeKind)> {
         self.repetition.attempts(&self.order).into_iter().zip(self.outcomes.iter().copied())
     }
 
-    /// The tests that failed, one by one as they did.
+    /// The tests that failed, in the order in which they did.
     pub fn failures(&self) -> impl Iterator<Item = TestIndex> {
         let is_failure = |outcome: OutcomeKind| outcome.evidence() == Some(Evidence::Fail);
         self.outcomes().filter(move |(_, outcome)| is_failure(*outcome)).map(|(test, _)| test)
     }
 
-    /// Whether its tests are run as the project's own runner might run them.
+    /// Whether its tests ran as the project's own runner might run them.
     fn is_usual(&self) -> bool {
         !self.environment.is_perturbed() && self.repetition == Repetition::Once
     }
 }
 
 impl Run {
-    /// What came back from an experiment.
+    /// Combines an experiment with its observation.
     pub(crate) fn of(experiment: Experiment, observation: Observation) -> Self {
         let asked = experiment.repetition.attempts(&experiment.order);
         assert!(
@@ -92,7 +92,7 @@ impl Run {
         }
     }
 
-    /// How the last attempt ended, if that says something.
+    /// What the last attempt says about its test; `None` if it says nothing.
     pub fn last_evidence(&self) -> Option<Evidence> {
         self.last().and_then(OutcomeKind::evidence)
     }
@@ -103,7 +103,7 @@ impl Run {
 pub struct Record {
     /// Passes and failures.
     pub tally: Tally,
-    /// The same in runs that differ from plain ones in their hash seed only.
+    /// The same in runs that differ from plain ones only in their hash seed.
     pub hashed: Tally,
     /// The first run in which it passed.
     pub passed_in: Option<RunId>,
@@ -111,14 +111,14 @@ pub struct Record {
     pub failed_in: Option<RunId>,
     /// The first run under another hash seed in which it passed.
     passed_hashed: Option<RunId>,
-    /// The same for failures.
+    /// The first run under another hash seed in which it failed.
     failed_hashed: Option<RunId>,
     first: Option<(RunId, OutcomeKind)>,
     later: Option<(RunId, OutcomeKind)>,
 }
 
 impl Record {
-    /// Passes and failures in all runs as the project's own runner might make them.
+    /// Passes and failures in all runs that the project's own runner might have made.
     pub fn usual(&self) -> Tally {
         Tally {
             failures: self.tally.failures + self.hashed.failures,
@@ -126,7 +126,7 @@ impl Record {
         }
     }
 
-    /// A run in which it passed, and one in which it failed, however strings were hashed.
+    /// A run in which it passed, and one in which it failed, under any hash seed.
     pub fn seen_in(&self) -> (Option<RunId>, Option<RunId>) {
         (self.passed_in.or(self.passed_hashed), self.failed_in.or(self.failed_hashed))
     }
@@ -165,17 +165,17 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    /// The tests that came before.
+    /// The tests that ran before it.
     pub fn prefix(&self) -> &[TestIndex] {
         &self.run.order.tests()[..self.position]
     }
 
-    /// In which environment.
+    /// The environment of the attempt.
     pub fn environment(&self) -> Environment {
         self.run.environment
     }
 
-    /// How the tests that came before ended.
+    /// How the tests before it ended.
     pub fn prefix_outcomes(&self) -> &[OutcomeKind] {
         &self.run.outcomes[..self.position]
     }
@@ -190,7 +190,7 @@ pub struct Ledger {
     watched: BTreeMap<TestIndex, BTreeMap<u64, Vec<Sighting>>>,
 }
 
-/// The hash of the empty prefix in an environment; a prefix grows by [`extend`].
+/// The hash of the empty prefix in an environment; [`extend`] adds a test to a prefix.
 fn empty(environment: Environment) -> u64 {
     match environment {
         Environment::Plain => 0,
@@ -238,7 +238,7 @@ impl Ledger {
         self.records.len()
     }
 
-    /// A run by its number.
+    /// The run with this number.
     pub fn run(&self, id: RunId) -> Option<&Rc<Run>> {
         self.runs.get(&id)
     }
@@ -248,7 +248,7 @@ impl Ledger {
         &self.records[test.get()]
     }
 
-    /// Starts to keep an index of all attempts of a test, past ones included.
+    /// Indexes all attempts of a test, past ones included.
     pub fn watch(&mut self, test: TestIndex) {
         if self.watched.contains_key(&test) {
             return;
@@ -278,7 +278,7 @@ impl Ledger {
         let hash = prefix.iter().fold(empty(environment), |hash, test| extend(hash, *test));
         let mut tally = Tally::default();
         for sighting in self.sightings(target).get(&hash).into_iter().flatten() {
-            // The hash only finds candidates; the tests themselves decide.
+            // The hash only finds candidates; comparing the tests decides.
             if sighting.prefix() == prefix && sighting.environment() == environment {
                 tally.add(sighting.evidence);
             }
@@ -296,20 +296,17 @@ impl Ledger {
         all.filter(|tally| 0 < tally.attempts).collect()
     }
 
-    /// Whether a watched target was seen to pass and to fail after the same prefix, in the same
-    /// environment.
+    /// Whether a watched target passed and failed after the same prefix in the same environment.
     pub fn is_non_deterministic(&self, target: TestIndex) -> bool {
         self.sightings(target).values().any(|all| tally(all.iter()).is_mixed())
     }
 
-    /// How a watched target fared with other tests before it, whichever they were and however
-    /// strings were hashed.
+    /// How a watched target fared with any other tests before it, under any hash seed.
     pub fn tally_in_company(&self, target: TestIndex) -> Tally {
         tally(self.attempts(target).filter(|sighting| !sighting.prefix().is_empty()))
     }
 
-    /// The shortest prefix after which a watched target was seen to end like this, in this
-    /// environment.
+    /// The shortest prefix after which a watched target ended like this, in this environment.
     pub fn shortest_prefix(
         &self,
         environment: Environment,
@@ -328,7 +325,7 @@ impl Ledger {
         self.sightings(target).values().flatten()
     }
 
-    /// How long a watched target took alone, at best.
+    /// The shortest time that a watched target took alone.
     pub fn took_alone(&self, target: TestIndex) -> Option<Duration> {
         let alone = self.attempts(target).filter(|it| it.run.order.len() == 1);
         alone.map(|it| it.run.last_took).min()
@@ -342,7 +339,7 @@ impl Ledger {
         })
     }
 
-    /// Tests that have ended the process they ran in, and never done anything else, so often.
+    /// Tests that have ended their process at least this often, and never done anything else.
     pub fn hopeless(&self, n_times: u64) -> BTreeSet<TestIndex> {
         let is_hopeless = |test: &TestIndex| {
             let tally = self.of(*test).usual();
@@ -351,7 +348,7 @@ impl Ledger {
         self.process_enders.iter().copied().filter(is_hopeless).collect()
     }
 
-    /// Tests that were seen to end the process they ran in.
+    /// Tests that have ended the process they ran in.
     pub fn process_enders(&self) -> &BTreeSet<TestIndex> {
         &self.process_enders
     }

@@ -2,15 +2,15 @@
 //!
 //! Analyses that ask and are told. Each is an `async fn` over a [`Lab`]; an [`Analysis`] turns it
 //! into a state machine that hands out experiments and takes observations in any order. Nothing
-//! here starts a process, reads a clock, or draws a number that does not follow from a seed: the
-//! simulator, the engine and the queue answer the very same experiments.
+//! here starts a process, reads a clock, or draws a number that does not follow from a seed:
+//! simulator and engine answer the very same experiments.
 //!
 //! | question | analysis |
 //! |---|---|
 //! | which tests are flaky? | [`campaign`] |
-//! | what about this test? | [`why`] |
+//! | is this test flaky, and why? | [`why`] |
 //! | on which tests does it depend? | [`explain`] |
-//! | does it fail the second time? | [`twice`] |
+//! | does it fail the second time in a process? | [`twice`] |
 //! | does it depend on open choices? | [`choices`] |
 //! | which circumstance makes this test fail? | [`shake`] |
 //! | what would iDFlakies say? | [`idflakies`] |
@@ -18,12 +18,12 @@
 //! | which findings belong together? | [`cause`] |
 //! | does the plain runner show what was found, and what is behind it? | [`confirm`] |
 //! | which tests fail at random, for the least time? | [`reruns`] |
-//! | which runs does a rerun study take? | [`rerun_study`] |
+//! | which runs does a rerun study make? | [`rerun_study`] |
 //! | is a failure of a build the change, or is the test flaky? | [`triage`] |
-//! | what do all tests do once, whatever they do to the process? | [`whole_order`] |
+//! | what does every test do once, even if some end the process? | [`whole_order`] |
 //!
 //! Below them: [`ledger`] keeps every run as evidence, [`oracle`] answers whether a prefix has an
-//! effect on a target, [`hunch`] ranks who may have it, [`search`] finds who has, [`classify`] is
+//! effect on a target, [`hunch`] ranks the suspects, [`search`] finds the culprits, [`classify`] is
 //! the table from evidence to verdict.
 //!
 //! **Invariant:** no verdict is called confirmed that was not put to the test again after it was

@@ -2,7 +2,7 @@
 //!
 //! The *effect* is that the target ends differently than it does alone: a victim fails, a brittle
 //! passes. A deterministic target answers with one run. A noisy one (it fails at some rate alone,
-//! and at another after the prefix that was seen to matter) is asked again and again until Wald's
+//! and at another after the prefix that was seen to matter) is asked repeatedly until Wald's
 //! sequential probability ratio test decides between the two rates.
 //!
 //! **The error bound.** The `j`-th question of a search may be answered wrongly with probability at
@@ -11,8 +11,8 @@
 //! quarter of the way inside the measured ones.
 //!
 //! Every earlier run counts: the tally of a prefix starts with what the ledger holds. And the
-//! assumption of determinism is under watch: as soon as any prefix shows both outcomes, the answer
-//! is [`Stop::Contradiction`], and the search starts again as a noisy one.
+//! assumption of determinism is checked all the time: as soon as any prefix shows both outcomes,
+//! the answer is [`Stop::Contradiction`], and the search starts again as a noisy one.
 
 use std::cell::Cell;
 
@@ -21,24 +21,24 @@ use unflake_model::{Evidence, Order, OutcomeKind, Tally, TestIndex};
 
 use crate::lab::{Lab, OutOfBudget};
 
-/// What experiment says about a prefix.
+/// What experiments say about a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The prefix has the effect.
     Yes,
-    /// It has not.
+    /// The prefix does not have the effect.
     No,
-    /// The target could not be brought to speak: its prefix crashes, it is skipped, or its rate
-    /// lies between the two hypotheses. Never to be mistaken for "no".
+    /// The target gave no clear evidence: its prefix crashes, it is skipped, or its rate lies
+    /// between the two hypotheses. Never to be mistaken for "no".
     Unsure,
 }
 
 /// Why a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// No budget for another question.
+    /// The budget does not cover another question.
     OutOfBudget,
-    /// A target taken for deterministic showed both outcomes after the same prefix.
+    /// A target assumed to be deterministic showed both outcomes after the same prefix.
     Contradiction,
 }
 
@@ -48,10 +48,10 @@ impl From<OutOfBudget> for Stop {
     }
 }
 
-/// How the target is taken to behave.
+/// How the target is assumed to behave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Manner {
-    /// It ends like this alone, always; the effect is that it ends otherwise, always.
+    /// It always ends the same way alone; the effect is that it always ends the other way.
     Deterministic {
         /// How it ends alone.
         alone: Evidence,
@@ -68,7 +68,7 @@ pub enum Manner {
 /// Runs after which a question that is still open counts as [`Answer::Unsure`].
 const ATTEMPTS_MAX: u64 = 200;
 
-/// Runs without evidence (not run, skipped) after which a prefix counts as mute.
+/// Runs without evidence (not run, skipped) after which a prefix is given up.
 const MUTE_MAX: u64 = 2;
 
 /// Answers questions about the prefixes of one target.
@@ -81,34 +81,34 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// An oracle for a target that behaves in this manner; in all its answers together it may be
-    /// wrong with probability at most `error`.
+    /// An oracle for a target that behaves in this manner; the probability of any wrong answer is
+    /// at most `error` in total.
     pub fn new(lab: Lab, target: TestIndex, manner: Manner, error: f64) -> Self {
         lab.watch(target);
         Self { lab, target, manner, error, n_questions: Cell::new(0) }
     }
 
-    /// The target.
+    /// The test in question.
     pub fn target(&self) -> TestIndex {
         self.target
     }
 
-    /// The lab in which experiments are made.
+    /// The lab that runs experiments.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }
 
-    /// Tests to be run before the target, in an order that the runner knows.
+    /// Tests to run before the target, in an order that the runner can run.
     pub(crate) fn arranged(&self, prefix: &[TestIndex]) -> Vec<TestIndex> {
         self.lab.suite().arranged(prefix, self.target)
     }
 
-    /// Whether the target is taken for deterministic, so that every run is proof.
+    /// Whether the target is assumed to be deterministic, so that every run is proof.
     pub fn is_deterministic(&self) -> bool {
         matches!(self.manner, Manner::Deterministic { .. })
     }
 
-    /// How a deterministic target ends where the effect is.
+    /// How a deterministic target ends if the prefix has the effect.
     pub(crate) fn effect(&self) -> Option<Evidence> {
         match self.manner {
             Manner::Deterministic { alone: Evidence::Pass } => Some(Evidence::Fail),
@@ -117,8 +117,8 @@ impl Oracle {
         }
     }
 
-    /// Whether a deterministic target that ends like this shows the effect; `None` if nothing
-    /// follows from how it ended.
+    /// Whether a deterministic target that ends like this shows the effect; `None` if the outcome
+    /// says nothing.
     pub(crate) fn is_effect(&self, outcome: OutcomeKind) -> Option<bool> {
         match self.manner {
             Manner::Deterministic { alone } => outcome.evidence().map(|ended| ended != alone),
@@ -137,7 +137,7 @@ impl Oracle {
         self.ask_at_least(prefix, 1).await
     }
 
-    /// Like [`Oracle::ask`], with at least this many runs behind the answer.
+    /// Like [`Oracle::ask`], with at least `n` runs behind the answer.
     pub async fn ask_at_least(&self, prefix: &[TestIndex], n: u64) -> Result<Answer, Stop> {
         let prefix = &self.arranged(prefix);
         let number = self.n_questions.get() + 1;
@@ -165,7 +165,7 @@ impl Oracle {
         }
     }
 
-    /// All questions at once, so that many workers can answer.
+    /// Asks all questions at once, so that many workers can answer.
     pub async fn ask_all(&self, prefixes: &[Vec<TestIndex>]) -> Result<Vec<Answer>, Stop> {
         try_join_all(prefixes.iter().map(|prefix| self.ask(prefix))).await
     }
@@ -204,7 +204,7 @@ impl Oracle {
         }
     }
 
-    /// The log-likelihood ratio of "has the effect" against "has not" (Wald 1945).
+    /// The log-likelihood ratio of "has the effect" against "does not have it" (Wald 1945).
     fn weight_of_effect(&self, tally: Tally) -> f64 {
         let (per_failure, per_pass) = self.weights();
         tally.failures as f64 * per_failure + tally.passes() as f64 * per_pass
@@ -219,7 +219,7 @@ impl Oracle {
         ((with / without).ln(), ((1.0 - with) / (1.0 - without)).ln())
     }
 
-    /// The fewest further runs that could decide: all of them may be made at once.
+    /// The smallest number of further runs that could decide: all of them may run at once.
     fn n_runs_to_ask(&self, tally: Tally, n: u64, error: f64) -> u64 {
         let missing = n.saturating_sub(tally.attempts);
         let needed = match self.manner {

@@ -1,10 +1,10 @@
-//! Which runs does a rerun study take?
+//! Which runs does a rerun study make?
 //!
-//! The suite in batches, each batch so many runs of one order: the original one, the one with all
-//! classes reversed, then shuffled ones. Then every test that was seen both to pass and to fail, as
-//! often alone. The study that this follows made 40 batches of 100 runs in up to 21 orders
-//! (root-cause spec 2.3); its own advice is many orders with few runs each, which is the default
-//! here. What the runs say is the business of [`unflake_stats::rerun_study`].
+//! It runs the suite in batches, each of them a number of runs of one order: the original one, the
+//! one with all classes reversed, then shuffled ones. Then it runs every test that both passed and
+//! failed as often alone. The published study made 40 batches of 100 runs in up to 21 orders
+//! (root-cause spec 2.3); it advises many orders with few runs each, which is the default here.
+//! [`unflake_stats::rerun_study`] evaluates the runs.
 
 use std::rc::Rc;
 
@@ -19,11 +19,11 @@ use crate::lab::{Lab, OutOfBudget, Urgency};
 pub struct Batches {
     /// The seed of the shuffled orders.
     pub seed: u64,
-    /// Batches, each of one order.
+    /// How many batches there are, each with one order.
     pub n_batches: u64,
-    /// Runs in each.
+    /// How many runs each batch has.
     pub runs_per_batch: u64,
-    /// At most so many runs of a test alone.
+    /// How often a test is run alone, at most.
     pub alone_max: u64,
 }
 
@@ -38,12 +38,12 @@ impl Batches {
     }
 }
 
-/// How far a study came.
+/// How much of a study was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// To its end.
+    /// All of it.
     Whole,
-    /// The budget ended it.
+    /// Part of it, because the budget ended.
     Part,
 }
 
@@ -65,7 +65,7 @@ async fn make(lab: &Lab, settings: Batches) -> Result<(), OutOfBudget> {
     let flaky: Vec<TestIndex> = suite.tests().filter(is_flaky).collect();
     let n_runs = (settings.n_batches * settings.runs_per_batch).min(settings.alone_max);
     for _ in 0..n_runs {
-        // In turn, so that a bad minute does not hit one test alone.
+        // The tests take turns, so that a bad minute does not hit one of them alone.
         run_all(lab, flaky.iter().map(|test| Order::from_distinct([*test]))).await?;
     }
     Ok(())

@@ -1,14 +1,14 @@
-//! Which tests fail at random, found in less time than by running everything again and again?
+//! Which tests fail at random, found in less time than by rerunning everything?
 //!
 //! Every test is run once. After that the next run goes where a second of running is expected to
-//! find most: [`belief`] says what a run of a test may show, [`schedule`] which tests are worth
-//! running together. Each run has another order, class-compatible and shuffled, of the tests chosen
-//! for it: many orders with few runs each find more than few orders with many (guideline G2 of the
-//! rerun study). Passing and failing in different orders is not yet chance: the tests before one
-//! that just ended otherwise are run before it again. If it then ends as it used to, it is random,
-//! beyond doubt, and said to be at once; so the answer is there however soon the budget ends. Each
-//! of the others is looked into by [`explain`] when the search is over, for which a part of the
-//! budget is put aside.
+//! find most: [`belief`] estimates what a run of a test may show, [`schedule`] which tests are
+//! worth running together. Each run shuffles the tests chosen for it into a new class-compatible
+//! order: many orders with few runs each find more than few orders with many (guideline G2 of the
+//! rerun study). Passing and failing in different orders need not be chance: the tests before one
+//! that just ended differently are run before it again. If it then ends as it used to, it is random
+//! beyond doubt, and is reported at once; so the answer is there however soon the budget ends. The
+//! others are investigated by [`explain`] when the search is over, for which part of the budget is
+//! put aside.
 
 pub mod belief;
 pub mod schedule;
@@ -27,14 +27,15 @@ use crate::ledger::Run;
 use belief::{Belief, Rates};
 use schedule::{Candidate, Done, Schedule, Terms};
 
-/// How often the tests before one that ended otherwise are run before it again. One that fails in
-/// 60 % of its runs shows that it is random in 19 of 20 cases; it is then not yet known to be.
+/// How often the tests before one that ended differently are run before it again. A test that fails
+/// in 60 % of its runs shows that it is random in 19 of 20 cases; otherwise that stays open for
+/// now.
 const TRIES: u32 = 5;
 
-/// Runs that are put aside to look into a test which may depend on the order.
+/// Runs put aside to investigate a test that may depend on the order.
 const RUNS_PUT_ASIDE: u64 = 50;
 
-/// What to do.
+/// What to rerun, and on which terms.
 #[derive(Clone, Debug)]
 pub struct RerunSettings {
     /// The seed of all orders.
@@ -45,33 +46,33 @@ pub struct RerunSettings {
     pub rates: Rates,
 }
 
-/// How rerunning came to its end.
+/// How rerunning ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RerunEnd {
-    /// As agreed.
+    /// As the terms say.
     Done(Done),
-    /// Before that.
+    /// Early, because the budget ran out.
     OutOfBudget,
 }
 
-/// What was found.
+/// The findings, and what may still be hidden.
 #[derive(Clone, Debug)]
 pub struct RerunFindings {
-    /// About each test that passed and failed.
+    /// The findings about tests that passed and failed.
     pub findings: Vec<Finding>,
-    /// How many others are expected to fail at random.
+    /// How many further tests are expected to fail at random.
     pub hidden: f64,
-    /// Each of them was run at least so often.
+    /// The fewest runs that any of the other tests had.
     pub runs_min: u64,
-    /// Batches that were run, without the run of everything.
+    /// Batches that were run, not counting the first run of everything.
     pub n_batches: u64,
-    /// Attempts in them.
+    /// Attempts in these batches.
     pub n_attempts: u64,
-    /// How it ended.
+    /// How rerunning ended.
     pub ended: RerunEnd,
 }
 
-/// Runs tests again until it is no longer worth it. A candidate for each test of the suite.
+/// Reruns tests until it is no longer worthwhile. Takes a candidate for each test of the suite.
 pub async fn reruns(
     lab: Lab,
     settings: RerunSettings,
@@ -106,11 +107,11 @@ struct Work {
     n_batches: u64,
     n_attempts: u64,
     n_orders: u64,
-    /// Tests that ended otherwise just now, and where.
+    /// Tests that just ended differently, each with the order of that run.
     unveiled: Vec<(TestIndex, Order)>,
-    /// Tests that ended otherwise, perhaps for want of another order.
+    /// Tests that ended differently, perhaps because the order was different.
     open: BTreeSet<TestIndex>,
-    /// About those that are random.
+    /// Findings about the tests that are random.
     findings: Vec<Finding>,
 }
 
@@ -140,7 +141,7 @@ impl Work {
         }
     }
 
-    /// Which of the tests that ended otherwise just now are random?
+    /// Finds out which of the tests that just ended differently are random.
     async fn follow_up(&mut self) -> Result<(), OutOfBudget> {
         while let Some((test, order)) = self.unveiled.last().cloned() {
             let lab = self.lab.part(Urgency::Investigate);
@@ -165,7 +166,7 @@ impl Work {
         }
     }
 
-    /// The tests of a batch in an order of its own.
+    /// The tests of a batch, in a new order.
     fn order(&mut self, batch: &[TestIndex]) -> Order {
         let chosen: BTreeSet<TestIndex> = batch.iter().copied().collect();
         self.n_orders += 1;
@@ -175,7 +176,7 @@ impl Work {
     }
 }
 
-/// Whether a test is seen to pass and to fail after the same tests, those before it in this order.
+/// Whether a test passes and fails after the same tests, those before it in this order.
 async fn is_random(lab: &Lab, test: TestIndex, order: Order) -> Result<bool, OutOfBudget> {
     lab.watch(test);
     for _ in 0..TRIES {

@@ -1,8 +1,9 @@
-//! Who plays which part around a target: all groups that have the effect, all cleaners.
+//! Which roles do tests have around a target: all groups with the effect, and all cleaners.
 //!
-//! Two ways. [`Roles::search`] asks few questions and may miss a group that cleaners hide in every
-//! arrangement it looks at and in every run so far. [`Roles::sweep`] asks about every single test
-//! in a process of its own, as the literature does; [`crate::apart`] does so in few processes.
+//! There are two ways. [`Roles::search`] asks few questions and may miss a group that cleaners hide
+//! in every arrangement it looks at and in every run so far. [`Roles::sweep`] asks about every
+//! single test in its own process, as the literature does; [`crate::apart`] does so in few
+//! processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +18,15 @@ use crate::search::{all_cleaners, all_groups, groups_max, minimal_group};
 /// How many random arrangements of all other tests are searched for further groups.
 const N_SHUFFLED: usize = 4;
 
-/// Those before them: forwards and backwards.
+/// The arrangements tried before the random ones: forwards and backwards.
 const N_UNSHUFFLED: usize = 2;
 
-/// What is known about the tests a target depends on.
+/// What is known about the tests that a target depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roles {
     /// Groups that have the effect: polluters of a victim, state-setters of a brittle.
     pub(crate) groups: Vec<Group>,
-    /// The cleaners of each group, as far as they were searched.
+    /// The cleaners of each group, as far as they were searched for.
     pub(crate) cleaners: Vec<CleanersOf>,
     /// Whether the effect is that the target fails.
     pub(crate) effect_is_failing: bool,
@@ -34,7 +35,7 @@ pub(crate) struct Roles {
 }
 
 impl Roles {
-    /// In a fixed order, whatever the order of discovery.
+    /// The dependencies in a canonical order, whatever the order of discovery.
     pub(crate) fn into_dependencies(mut self) -> Dependencies {
         self.groups.sort();
         self.cleaners.sort_by(|a, b| a.polluters.cmp(&b.polluters));
@@ -45,7 +46,7 @@ impl Roles {
         Dependencies { polluters, cleaners, state_setters: vec![] }
     }
 
-    /// Adds a group, after finding out whether its members act in the reverse order too.
+    /// Adds a group, after finding out whether its members also act in the reverse order.
     pub(crate) async fn add_group(&mut self, oracle: &Oracle, group: Group) -> Result<(), Stop> {
         if 1 < group.len() {
             let reversed: Group = group.iter().rev().copied().collect();
@@ -57,7 +58,7 @@ impl Roles {
         Ok(())
     }
 
-    /// Adds cleaners of a group; whether there was a new one among them.
+    /// Adds cleaners of a group; returns whether any of them is new.
     pub(crate) fn add_cleaners(&mut self, group: &Group, cleaners: &[TestIndex]) -> bool {
         let place = self.cleaners.iter().position(|c| c.polluters == *group);
         let place = place.unwrap_or_else(|| {
@@ -83,8 +84,8 @@ impl Roles {
         of_group.flat_map(|c| c.cleaners.iter().copied()).collect()
     }
 
-    /// Before the first of these tests and behind each of them: whether this group has had its
-    /// effect, and none of its cleaners has come since.
+    /// Before the first of these tests and after each of them: whether the group's effect is there,
+    /// not yet undone by a cleaner.
     fn is_active(&self, group: &Group, tests: &[TestIndex]) -> Vec<bool> {
         let cleaners = self.cleaners_of(group);
         let is_unordered = self.unordered.contains(group);
@@ -106,8 +107,8 @@ impl Roles {
         active
     }
 
-    /// Before the first of these tests and behind each of them: the group, by number, that has its
-    /// effect there, if one has.
+    /// Before the first of these tests and after each of them: the number of the group whose effect
+    /// is there, if any.
     pub(crate) fn predict(&self, tests: &[TestIndex]) -> Vec<Option<usize>> {
         let mut predicted = vec![None; tests.len() + 1];
         for (number, group) in self.groups.iter().enumerate() {
@@ -120,7 +121,7 @@ impl Roles {
         predicted
     }
 
-    /// Likewise, whether this group has its effect and no other one has.
+    /// At the same places, whether only this group's effect is there.
     pub(crate) fn active_alone(&self, group: &Group, tests: &[TestIndex]) -> Vec<bool> {
         let mut alone = self.is_active(group, tests);
         for other in self.groups.iter().filter(|other| *other != group) {
@@ -131,14 +132,14 @@ impl Roles {
         alone
     }
 
-    /// Whether the groups and cleaners known predict the effect after this prefix: a group stands
-    /// in it, and none of its cleaners behind it.
+    /// Whether the known groups and cleaners predict the effect after this prefix: it contains a
+    /// group, with none of the group's cleaners after it.
     fn explains(&self, prefix: &[TestIndex]) -> bool {
         self.groups.iter().any(|group| self.is_active(group, prefix).pop() == Some(true))
     }
 
-    /// Groups, as far as cleaners do not hide them; cleaners, between known polluters only; then,
-    /// with all these cleaners left out, groups again; until nothing new turns up.
+    /// Searches for groups, as far as cleaners do not hide them; for cleaners of known polluters;
+    /// then, with all these cleaners left out, for groups again; until nothing new turns up.
     pub(crate) async fn search(&mut self, oracle: &Oracle) -> Result<(), Stop> {
         loop {
             let n_groups = self.groups.len();
@@ -154,7 +155,7 @@ impl Roles {
             for universe in universes {
                 all_groups(oracle, &universe, &mut self.groups).await?;
             }
-            // Where a test turned out to end the process, arrangements without it are tried again.
+            // If a test turned out to end the process, arrangements without it are tried again.
             let is_stable = n_groups == self.groups.len()
                 && n_enders == oracle.lab().ledger().process_enders().len();
             let has_cleaners = !self.effect_is_failing || n_groups == self.cleaners.len();
@@ -167,9 +168,9 @@ impl Roles {
         }
     }
 
-    /// Whether past runs have shown of every test without a role what shuffled arrangements would:
-    /// that the target ends as alone behind it, with no known cleaner in between. Of a target with
-    /// many siblings, the arrangements made for them have.
+    /// Whether past runs have shown for every test without a role what shuffled arrangements would
+    /// show: that the target ends after it as it does alone, with no known cleaner in between. If a
+    /// target has many siblings, the arrangements made for them have shown it.
     fn are_others_innocent(&self, oracle: &Oracle, cleaners: &BTreeSet<TestIndex>) -> bool {
         if !oracle.is_deterministic() {
             return false;
@@ -193,7 +194,7 @@ impl Roles {
         others.iter().all(|test| n_seen.get(test).is_some_and(|n| N_SHUFFLED <= *n))
     }
 
-    /// Past runs that showed the effect although no known group explains it hold another group.
+    /// Past runs that showed the effect although no known group explains it contain another group.
     pub(crate) async fn explain_past_runs(&mut self, oracle: &Oracle) -> Result<(), Stop> {
         let effect = if self.effect_is_failing { Evidence::Fail } else { Evidence::Pass };
         while self.groups.len() < groups_max(oracle.is_deterministic()) {
@@ -212,14 +213,14 @@ impl Roles {
                 Some(group) if !self.groups.contains(&group) => {
                     self.add_group(oracle, group).await?;
                 }
-                // Chance, or more than groups and cleaners can describe.
+                // This is chance, or more than groups and cleaners can describe.
                 _ => return Ok(()),
             }
         }
         Ok(())
     }
 
-    /// The cleaners of every group, searched among all tests that are not known to pollute.
+    /// Searches for the cleaners of every group, among all tests that are not known to pollute.
     async fn find_cleaners(&mut self, oracle: &Oracle) -> Result<(), Stop> {
         let polluters: BTreeSet<TestIndex> = self.groups.iter().flatten().copied().collect();
         let [candidates, _] = universes(oracle.lab(), oracle.target(), &polluters);
@@ -231,8 +232,8 @@ impl Roles {
         Ok(())
     }
 
-    /// The one-by-one procedure of spec 2.3: every single test as polluter or state-setter, then,
-    /// for each polluter, every other test as its cleaner.
+    /// The one-by-one procedure of spec 2.3: tries every single test as polluter or state-setter,
+    /// then, for each polluter, every other test as its cleaner.
     pub(crate) async fn sweep(&mut self, oracle: &Oracle) -> Result<(), Stop> {
         let others = others(oracle);
         for single in all_singles(oracle).await? {
@@ -262,7 +263,7 @@ pub(crate) async fn all_singles(oracle: &Oracle) -> Result<Vec<Group>, Stop> {
     those_with_effect(oracle, others(oracle).into_iter().map(|test| vec![test]).collect()).await
 }
 
-/// Those of these groups that have the effect.
+/// The groups, among these, that have the effect.
 pub(crate) async fn those_with_effect(
     oracle: &Oracle,
     groups: Vec<Group>,
@@ -276,7 +277,7 @@ pub(crate) fn others(oracle: &Oracle) -> Vec<TestIndex> {
     oracle.lab().suite().tests().filter(|test| *test != oracle.target()).collect()
 }
 
-/// Everything but some tests, in several arrangements: a polluter that a cleaner hides in one of
+/// All other tests except some, in several arrangements: a polluter that a cleaner hides in one of
 /// them is unlikely to be hidden in all.
 pub(crate) fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> Vec<Vec<TestIndex>> {
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), left_out);
@@ -292,9 +293,9 @@ pub(crate) fn arrangements(oracle: &Oracle, left_out: &BTreeSet<TestIndex>) -> V
     [vec![forwards, backwards], shuffled].concat()
 }
 
-/// All other tests in their original order, and reversed; without those that were seen to end the
-/// process, since nothing would be learnt behind them. Where the runner has an order of its own,
-/// those that it runs before the target, both times in that order.
+/// All other tests in their original order, and reversed; except those that end the process, since
+/// nothing would be learnt after them. If the runner imposes its own order, both are the tests that
+/// it runs before the target, in that order.
 pub(crate) fn universes(
     lab: &Lab,
     target: TestIndex,

@@ -1,23 +1,24 @@
 //! From "this prefix has the effect" to "these tests have it".
 //!
-//! **One group.** Cut the prefix from the front as long as the effect stays: the first test that
-//! cannot be cut is needed. Keep it, and search what stands behind it for the next, until the kept
+//! **One group.** Cut the prefix from the front as long as the effect remains: the first test that
+//! cannot be cut is needed. Keep it, and search the tests after it for the next, until the kept
 //! tests have the effect by themselves. Each needed test costs about `log n` questions, however
-//! many others there are, and none of the halving tools' assumption that there is only one. The cut
-//! is searched from the target outwards (1, 4, 16 … tests), because culprits tend to be near and
-//! short prefixes are quick to run. Cutting from the front never parts a polluter from what stands
+//! many others there are, without assuming, as halving tools do, that there is only one. The cut is
+//! searched from the target outwards (1, 4, 16 … tests), because culprits tend to be near and short
+//! prefixes are quick to run. Cutting from the front never separates a polluter from the tests
 //! between it and the target, so a cleaner in between cannot be hidden or revealed half-way.
 //!
-//! **All groups.** A group found is disabled by leaving out any one of its members; if the effect
-//! stays, another group is at work. Following each choice of member left out (Reiter's hitting-set
-//! tree) finds groups that overlap too. Bounded by [`GROUPS_MAX`].
+//! **All groups.** A known group is disabled by leaving out any one of its members; if the effect
+//! remains, another group is at work. Following each choice of the member left out (Reiter's
+//! hitting-set tree) also finds groups that overlap. Bounded by [`GROUPS_MAX`].
 //!
 //! **All cleaners.** A set of tests between polluters and victim that makes the effect go away
-//! holds a cleaner; halve such sets until single tests remain. Every test named is verified by a
-//! question of its own. Cleaners of other targets are asked about first, apart from the rest.
+//! contains a cleaner; halve such sets until single tests remain. Every test that is named is
+//! verified by its own question. Cleaners of other targets are asked about first, separately from
+//! the rest.
 //!
-//! Limits: tests that only matter in the presence of others which were cut may be missed; what is
-//! reported was verified. An answer [`Answer::Unsure`] never removes a suspect.
+//! Limits: tests that only matter together with others that were cut may be missed; what is
+//! reported was verified. The answer [`Answer::Unsure`] never clears a suspect.
 
 use std::collections::BTreeSet;
 
@@ -26,25 +27,25 @@ use unflake_model::{Group, TestIndex};
 
 use crate::oracle::{Answer, Oracle, Stop};
 
-/// More tests than this acting together are not searched for.
+/// Larger groups of tests acting together are not searched for.
 pub const GROUP_SIZE_MAX: usize = 12;
 
-/// More groups than this for one target are not searched for.
+/// No further groups are searched for once a target has this many.
 pub const GROUPS_MAX: usize = 256;
 
-/// The same of a target that fails at random: what changes its rate is hardly a group of tests if
-/// it has more, and each takes hundreds of runs.
+/// The same for a target that fails at random: if there are more, what changes its rate is hardly a
+/// group of tests, and each takes hundreds of runs.
 const GROUPS_IN_NOISE_MAX: usize = 16;
 
-/// How many groups are searched for.
+/// The number of groups to search for.
 pub(crate) fn groups_max(is_deterministic: bool) -> usize {
     if is_deterministic { GROUPS_MAX } else { GROUPS_IN_NOISE_MAX }
 }
 
-/// In a longer rest it is not looked up what runs so far have shown of its end.
+/// Past runs are only consulted for at most this many of the last tests.
 const LOOKED_UP_MAX: usize = 256;
 
-/// The next cut to try is this many times as far from the target as the last.
+/// Each cut to try is this many times as far from the target as the last.
 const STRIDE: usize = 4;
 
 /// A minimal group of the prefix that has the effect, in order; `None` if the effect could not be
@@ -65,7 +66,7 @@ pub async fn minimal_group(oracle: &Oracle, prefix: &[TestIndex]) -> Result<Opti
     reduced(oracle, kept).await.map(Some)
 }
 
-/// The same of suspects; `None` if they do not have the effect.
+/// The same for suspects in any order; `None` if they do not have the effect.
 pub(crate) async fn group_of(oracle: &Oracle, suspects: Group) -> Result<Option<Group>, Stop> {
     if has_effect(oracle, &suspects).await? {
         reduced(oracle, suspects).await.map(Some)
@@ -74,14 +75,15 @@ pub(crate) async fn group_of(oracle: &Oracle, suspects: Group) -> Result<Option<
     }
 }
 
-/// A minimal group of tests that have the effect together.
+/// Leaves out what is not needed of tests that have the effect together, which gives a minimal
+/// group.
 async fn reduced(oracle: &Oracle, kept: Group) -> Result<Group, Stop> {
     let group = oracle.arranged(&without_needless(oracle, kept).await?);
     in_original_order(oracle, group).await
 }
 
-/// Whether these tests have the effect by themselves. Where they are several they mostly have, and
-/// then it is asked whether each is needed: both at once.
+/// Whether these tests have the effect by themselves. Several of them mostly do, and then each is
+/// checked for being needed: both are asked at once.
 async fn has_effect(oracle: &Oracle, kept: &[TestIndex]) -> Result<bool, Stop> {
     let mut prefixes = vec![kept.to_vec()];
     if 1 < kept.len() && 1 < oracle.lab().width() {
@@ -90,13 +92,13 @@ async fn has_effect(oracle: &Oracle, kept: &[TestIndex]) -> Result<bool, Stop> {
     Ok(oracle.ask_all(&prefixes).await?.first() == Some(&Answer::Yes))
 }
 
-/// All but the test in this place.
+/// All tests but the one at this position.
 fn without(group: &[TestIndex], place: usize) -> Group {
     [&group[..place], &group[place + 1..]].concat()
 }
 
-/// The group in the suite's own order, if it has the effect so too: of two orders that do, every
-/// machine names the same.
+/// The group in the suite's own order, if it has the effect in that order too: if two orders do,
+/// every machine names the same.
 async fn in_original_order(oracle: &Oracle, group: Group) -> Result<Group, Stop> {
     let mut sorted = group.clone();
     sorted.sort_unstable();
@@ -104,14 +106,14 @@ async fn in_original_order(oracle: &Oracle, group: Group) -> Result<Group, Stop>
     Ok(if has_effect { sorted } else { group })
 }
 
-/// The last position of `rest` from which on it has, behind `kept`, the effect.
+/// The last position of `rest` such that the tests from there on, after `kept`, have the effect.
 async fn last_start(
     oracle: &Oracle,
     kept: &[TestIndex],
     rest: &[TestIndex],
 ) -> Result<Option<usize>, Stop> {
     let with_last = |n: usize| [kept, &rest[rest.len() - n..]].concat();
-    // Invariant: the last `low` tests do not have the effect, the last `high` have.
+    // Invariant: the last `low` tests do not have the effect, the last `high` do.
     let (mut low, mut high) = (seen_without(oracle, &with_last, rest.len()), None);
     let mut reach = 1;
     while reach <= low {
@@ -124,8 +126,8 @@ async fn last_start(
             reach *= STRIDE;
         }
         if sizes.is_empty() {
-            // The whole prefix was seen to have the effect perhaps once, by chance: ask again, and
-            // go on meanwhile.
+            // The whole prefix may have shown the effect only once, by chance: ask again, and go on
+            // meanwhile.
             let whole = with_last(rest.len());
             let again = oracle.ask_at_least(&whole, 2);
             let (again, n) = try_join(again, bisect(oracle, with_last, low, rest.len())).await?;
@@ -139,7 +141,7 @@ async fn last_start(
     }
 }
 
-/// The most of the last tests of which runs so far have shown that they do not have the effect.
+/// The largest number of last tests that past runs have shown not to have the effect.
 fn seen_without(
     oracle: &Oracle,
     with_last: &impl Fn(usize) -> Vec<TestIndex>,
@@ -166,7 +168,7 @@ async fn bisect(
     Ok(high)
 }
 
-/// Asks about ascending sizes at once; the last without the effect and the first with it.
+/// Asks about ascending sizes at once; returns the last without and the first with the effect.
 async fn narrow(
     oracle: &Oracle,
     with_last: &impl Fn(usize) -> Vec<TestIndex>,
@@ -221,8 +223,8 @@ pub async fn all_groups(
     Ok(())
 }
 
-/// Asks at once what will be asked one after the other if there is no further group: those are long
-/// runs, which are best made side by side.
+/// Asks at once what would be asked one after the other if there is no further group: those are
+/// long runs, which are best made side by side.
 async fn ask_together(
     oracle: &Oracle,
     universe: &[TestIndex],
@@ -240,7 +242,7 @@ async fn ask_together(
     Ok(())
 }
 
-/// A known group that does not change when these tests are left out.
+/// A known group that contains none of the tests left out.
 fn untouched<'g>(known: &'g [Group], left_out: &BTreeSet<TestIndex>) -> Option<&'g Group> {
     known.iter().find(|group| group.iter().all(|test| !left_out.contains(test)))
 }
@@ -249,8 +251,8 @@ fn without_all(universe: &[TestIndex], left_out: &BTreeSet<TestIndex>) -> Vec<Te
     universe.iter().copied().filter(|test| !left_out.contains(test)).collect()
 }
 
-/// A group that has the effect when some tests are left out: one that is known and untouched by
-/// that, or else a new one, which is added to the known.
+/// A group that has the effect when some tests are left out: a known one that contains none of
+/// them, or else a new one, which is added to the known ones.
 async fn group_left(
     oracle: &Oracle,
     universe: &[TestIndex],
@@ -276,7 +278,7 @@ pub async fn all_cleaners(
     candidates: &[TestIndex],
 ) -> Result<Vec<TestIndex>, Stop> {
     let mut cleaners = Vec::new();
-    // Those of other targets first, one by one: usually they are all there are.
+    // Cleaners of other targets first, one by one: usually there are no others.
     let known = oracle.lab().cleaners();
     let (likely, rest): (Vec<TestIndex>, Vec<TestIndex>) =
         candidates.iter().partition(|test| known.contains(test));
@@ -289,7 +291,7 @@ pub async fn all_cleaners(
         let mut halves = Vec::new();
         for (between, answer) in suspected.into_iter().zip(answers) {
             match (answer, between) {
-                // A single test that silences the target is no cleaner either.
+                // A single test after which the target gives no evidence is no cleaner either.
                 (Answer::Yes, _) | (Answer::Unsure, [_]) => (),
                 (Answer::No, [cleaner]) => cleaners.push(*cleaner),
                 (Answer::No | Answer::Unsure, _) => {

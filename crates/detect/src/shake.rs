@@ -1,31 +1,31 @@
 //! Which circumstance makes this test fail?
 //!
-//! There are eighteen factors, most of which a test does not care about. To try one after the
-//! other costs eighteen times the runs that one takes. Instead (group screening): every run has a
-//! random half of the factors on and the other half held fixed, the next run the other half, each
-//! run with a seed of its own. So each run tries nine factors at once, and each factor is on in
+//! There are eighteen factors, most of which do not matter to a test. Trying them one after the
+//! other costs eighteen times the runs that one takes. Instead (group screening), every run has a
+//! random half of the factors on and the other half held fixed, the next run has the other half on,
+//! and each run has its own seed. So each run tries nine factors at once, and each factor is on in
 //! half of all runs.
 //!
 //! A run that ends differently than the test does with everything fixed is a *hit*. Because a
-//! perturbed run can be made again exactly, the hit is narrowed down under its own seed: which of
-//! its factors are needed? By halving, so that one of nine takes about four questions; factors
-//! that act only together come out together. What is left is put to the test again, in turn with
+//! perturbed run can be repeated exactly, the hit is narrowed down under its own seed: which of its
+//! factors are needed? This is done by halving, so that one of nine takes about four questions;
+//! factors that act only together are found together. They are then tried again, alternating with
 //! runs where everything is fixed, because failures come in bursts: under the seed of the hit, and
-//! under seeds of their own, which tell how often the factor matters at all. A factor that was
-//! named is left out from then on, and the search goes on for others.
+//! under fresh seeds, which show how often the factor matters at all. A factor that was named is
+//! left out from then on, and the search goes on for others.
 //!
-//! Most factors cost time: delays, busy processes, a fresh interpreter. Those that do not (*quick*
-//! ones: random numbers, the date, the time zone …) are tried before the others, all at once, in
-//! runs that take no longer than the test; so there can be more of them, and what matters under a
-//! few seeds of a hundred only is found as well.
+//! Most factors cost time: delays, busy processes, a fresh interpreter. The *quick* ones (random
+//! numbers, the date, the time zone …) do not. They are tried before the others, all at once, in
+//! runs that take no longer than the test; so there can be more of them, and they also find what
+//! matters only under a few of a hundred seeds.
 //!
-//! A test that ends both ways with everything fixed has no clear hits. For such a test the runs
-//! are made first, and the factor is named whose runs differ most (`noisy`).
+//! A test that ends both ways with everything fixed has no clear hits. For such a test the runs are
+//! made first, and the factor that makes the largest difference is named (`noisy`).
 //!
 //! **Limits.** A factor that matters less often than the wanted rate may be missed, which the
-//! answer bounds. A factor that breaks every run (a test that needs another locale) hides others
-//! until it was named. In noise, only factors that act by themselves are found, and pairs of the
-//! two strongest.
+//! answer bounds. A factor that breaks every run (a test that needs the usual locale) hides others
+//! until it is named. In noise, only factors that act by themselves are found, and pairs of the two
+//! strongest.
 
 mod bench;
 mod cause;
@@ -41,74 +41,75 @@ use crate::lab::{Lab, OutOfBudget};
 use bench::{Bench, Hit};
 pub use cause::root_cause;
 
-/// Runs with everything fixed, before anything else.
+/// Runs with everything fixed, made before anything else.
 const FIXED_RUNS: u64 = 10;
-/// Quick factors are looked for down to this part of the wanted rate.
+/// Quick factors are searched for down to this fraction of the wanted rate.
 const QUICK_PART: f64 = 0.25;
 /// How many factors (or groups of them) are named before the search ends.
 const CULPRITS_MAX: usize = 6;
-/// How many hits may turn out to be none before the test is taken for noisy.
+/// How many hits may fail to recur before the test is assumed to be noisy.
 const STRAYS_MAX: usize = 3;
-/// Runs in which a hit, or a part of it, must show again.
+/// Runs in which a hit, or part of it, can show again.
 const TRIES: u64 = 3;
-/// The same, where a wrong "no" would name a factor that has nothing to do with it.
+/// The same, where a wrong "no" would name a factor that is innocent.
 const DOUBLE_TRIES: u64 = 8;
-/// Factors that act only together: more are not disentangled.
+/// The largest number of factors acting together that is disentangled.
 const TOGETHER_MAX: usize = 4;
 
-/// What is to be found out.
+/// What to find out, and where to look.
 #[derive(Clone, Copy, Debug)]
 pub struct Design {
-    /// About which test.
+    /// The test to shake.
     pub test: TestIndex,
-    /// Among which factors.
+    /// The factors to try.
     pub factors: Factors,
-    /// Those of them that take no time.
+    /// The ones among them that cost no time.
     pub quick: Factors,
-    /// Seeds of runs follow from this.
+    /// The seeds of runs are derived from this.
     pub seed: u64,
-    /// A factor that matters at least this often, over all seeds, is to be found.
+    /// A factor that matters under at least this share of seeds should be found.
     pub rate_min: Rate,
 }
 
-/// What was found out.
+/// The result of shaking a test.
 #[derive(Clone, Debug)]
 pub struct Shaken {
-    /// How it ends with everything fixed, over all such runs.
+    /// How it ended with everything fixed, over all such runs.
     pub fixed: Tally,
-    /// What makes it end otherwise.
+    /// The factors that make it end differently.
     pub culprits: Vec<Culprit>,
-    /// How it ended in the screening runs that had a factor on, those named left out.
+    /// How it ended in screening runs with each factor on, without those that had a named factor
+    /// on.
     pub screened: Vec<(Factor, Tally)>,
-    /// Whether the search came to its end.
+    /// Whether the search finished.
     pub is_complete: bool,
 }
 
-/// What makes a test end otherwise.
+/// Something that makes a test end differently.
 #[derive(Clone, Debug)]
 pub struct Culprit {
-    /// One factor; several act only together.
+    /// One factor, or several that act only together.
     pub factors: Factors,
-    /// A seed under which it does.
+    /// A seed under which they do.
     pub seed: u64,
-    /// How the test ends under that very seed.
+    /// How the test ends under that seed.
     pub under_seed: Tally,
-    /// How it ends under seeds of their own.
+    /// How it ends under fresh seeds.
     pub with: Tally,
-    /// How it ends with everything fixed, in runs made in turn with those.
+    /// How it ends with everything fixed, in runs that alternate with those.
     pub without: Tally,
-    /// The probability of a difference like that if there were none.
+    /// The probability of such a difference if the factors made none.
     pub p_value: f64,
-    /// A run in which it ended otherwise.
+    /// A run in which it ended differently.
     pub run: RunId,
-    /// How long it took on average when it failed, if it did, and when it passed.
+    /// Its average time when it failed and when it passed, where it did.
     pub took: (Option<Duration>, Option<Duration>),
 }
 
 impl Culprit {
-    /// What decides, as far as was seen.
+    /// What decides the outcome, as far as was seen.
     pub fn decides(&self) -> Decides {
-        // Under this seed it always ends the same; under how many others does it, too?
+        // Under this seed it always ends the same way; under how many others?
         let is_failing = 0 < self.under_seed.failures;
         let n_same = if is_failing { self.with.failures } else { self.with.passes() };
         match (self.under_seed.is_mixed(), n_same == self.with.attempts) {
@@ -118,14 +119,14 @@ impl Culprit {
         }
     }
 
-    /// Whether it is failing that the factor brings about, and not passing.
+    /// Whether the factors make the test fail, not pass.
     pub fn makes_it_fail(&self) -> bool {
         let share = |tally: Tally| tally.failures as f64 / tally.attempts.max(1) as f64;
         share(self.without) <= share(self.under_seed)
     }
 }
 
-/// Finds out which factors make a test end otherwise.
+/// Finds out which factors make a test end differently.
 pub async fn shake(lab: Lab, design: Design) -> Shaken {
     let mut bench = Bench::new(lab, design);
     let mut culprits = Vec::new();
@@ -174,8 +175,8 @@ async fn search(
     Ok(())
 }
 
-/// The factors of a hit that are needed for it, by halving: each round finds the last one of the
-/// smallest beginning that, with those found before, is enough.
+/// The factors of a hit that it needs, by halving: each round finds the last one of the smallest
+/// beginning that, with those found before, is enough.
 async fn narrow(bench: &mut Bench, hit: Hit) -> Result<Factors, OutOfBudget> {
     let mut needed = Factors::NONE;
     let mut rest: Vec<Factor> = hit.factors.iter().collect();
@@ -197,7 +198,7 @@ async fn narrow(bench: &mut Bench, hit: Hit) -> Result<Factors, OutOfBudget> {
             break;
         }
     }
-    // A factor that acts by chance may have failed to show when asked for alone.
+    // A factor that acts by chance may have failed to show when it was tried alone.
     for factor in needed.iter() {
         let others = needed.without([factor].into_iter().collect());
         if !others.is_empty() && bench.shows_in(others, hit.seed, DOUBLE_TRIES).await? {

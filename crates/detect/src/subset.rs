@@ -1,18 +1,18 @@
-//! The fewest of many things that have an effect together.
+//! Finds the fewest of many things that together have an effect.
 //!
 //! Which of the fifty things that a polluter changed does the victim stumble over? Put some of them
 //! back and see whether it passes. As in [`crate::search`], nothing is assumed about how many there
-//! are: the shortest run of things with the effect ends with one that is needed; keep it, and look
-//! for the next among those before it. About `log n` questions for each thing needed.
+//! are: the shortest beginning with the effect ends with one that is needed; keep it, and look for
+//! the next among those before it. This takes about `log n` questions for each thing needed.
 //!
-//! Assumed is only that more of them have the effect if fewer have.
+//! The only assumption is that adding things never removes the effect.
 
 use futures_executor::block_on;
 
 /// A minimal subset of the things `0..n` that has the effect, in ascending order; `None` if not
 /// even all of them have it.
 ///
-/// Each question may fail, which ends the search.
+/// An error in a question ends the search.
 pub async fn minimal_subset<E>(
     n: usize,
     mut has_effect: impl AsyncFnMut(&[usize]) -> Result<bool, E>,
@@ -28,7 +28,7 @@ pub async fn minimal_subset<E>(
     let mut kept = Vec::new();
     let mut n_first = n;
     while 0 < n_first && !ask(&kept, 0).await? {
-        // Invariant: `low` things do not suffice beside those kept, `high` do.
+        // Invariant: with those kept, `low` things are not enough and `high` are.
         let (mut low, mut high) = (0, n_first);
         while low + 1 < high {
             let middle = low.midpoint(high);
@@ -45,7 +45,7 @@ pub async fn minimal_subset<E>(
     Ok(Some(kept))
 }
 
-/// The same where each question is answered at once.
+/// The same, with questions that are answered at once.
 pub fn minimal_subset_at_once<E>(
     n: usize,
     mut has_effect: impl FnMut(&[usize]) -> Result<bool, E>,
@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
     use std::convert::Infallible;
 
-    /// The effect is there when all of one of these sets are.
+    /// The effect is there when all things of one of these sets are.
     fn search(n: usize, sets: &[Vec<usize>]) -> (Option<Vec<usize>>, usize) {
         let mut n_questions = 0;
         let found = block_on(minimal_subset(n, async |things: &[usize]| {

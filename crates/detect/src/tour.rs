@@ -1,18 +1,18 @@
-//! Where on a way through the suite does something happen to the target?
+//! Where along a way through the suite does something happen to the target?
 //!
-//! A *tour* runs all other tests in one process and tries the target between them, after every few
-//! tests ([`Repetition::Between`]). Two of them, forwards and backwards, usually hold the whole
-//! answer. Say one polluter. Forwards the target passes until the stretch that holds it and fails
-//! from there on; backwards likewise. The stretch is a few tests long; the tests before it, on
-//! either tour, do not pollute; those behind it do not clean. That is all there is to know, for the
-//! price of two runs and the search of one short stretch. Of a pair that acts together, one tour
-//! shows the second and the other tour the first.
+//! A *tour* runs all other tests in one process and tries the target in between, after every few
+//! tests ([`Repetition::Between`]). Two of them, forwards and backwards, usually contain the whole
+//! answer. Suppose there is one polluter. Forwards the target passes until the stretch that
+//! contains it and fails from there on; likewise backwards. The stretch is a few tests long; the
+//! tests before it, on either tour, do not pollute; those after it do not clean. That is all there
+//! is to know, for the price of two runs and the search of one short stretch. For a pair that acts
+//! together, one tour shows the second test and the other tour the first.
 //!
-//! What a tour shows is a hint and no evidence: the target itself runs many times in it, and may
+//! What a tour shows is a hint and not evidence: the target itself runs many times in it, and may
 //! spoil or repair things. So groups and cleaners are named only after plain runs have shown them.
-//! Then the roles known must predict what every stop of every tour saw; a stop they do not predict
-//! leads to the next role; and tests that no tour could speak about (behind a polluter on both) are
-//! toured again without those known. Where that does not come to an end, the tours are given up,
+//! The known roles must then predict what every stop of every tour saw; a stop they do not predict
+//! leads to the next role; and tests that no tour could judge (those behind a polluter on both) are
+//! toured again without the known roles. If that does not come to an end, the tours are given up,
 //! and the slow search ([`Roles::search`]) takes over.
 
 use std::cell::Cell;
@@ -28,31 +28,31 @@ use crate::oracle::{Answer, Oracle, Stop};
 use crate::roles::{Roles, universes};
 use crate::search::{GROUPS_MAX, all_cleaners, all_groups, group_of, minimal_group};
 
-/// Each round finds another role, or ends the search.
+/// Each round finds another role or ends the search.
 const ROUNDS_MAX: usize = 2 * GROUPS_MAX;
 
-/// The shortest stretch: below, starting a process costs more than its tests.
+/// The shortest stretch: with fewer tests, starting a process costs more than they do.
 const STRIDE_MIN: usize = 4;
 
-/// Trying the target may take this part of the time of a tour.
+/// Trying the target may take up to this fraction of the time of a tour.
 const TARGET_SHARE: u32 = 4;
 
 /// A tour with fewer stops says too little.
 const STOPS_MIN: usize = 16;
 
-/// How long the target may take where nothing is known about the others.
+/// How long the target may take if nothing is known about the other tests.
 const TARGET_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// How long it may take anyway to try the target after each test of a stretch: what a few processes
-/// take to start.
+/// Trying the target after each test of a stretch may always take this long: about as long as
+/// starting a few processes.
 const GLANCE_MAX: Duration = Duration::from_millis(30);
 
 /// Whether tours found everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Toured {
-    /// What is known explains all that was seen, and the first group is confirmed.
+    /// What is known explains everything seen, and the first group is confirmed.
     Complete,
-    /// The first group was found, and no other was asked for.
+    /// The first group was found, and no other was wanted.
     Found,
     /// Something remains that groups and cleaners do not explain.
     Puzzled,
@@ -60,26 +60,26 @@ pub(crate) enum Toured {
     NotMade,
 }
 
-/// A way through tests, and what happened to the target on it.
+/// A way through tests, and what happened to the target along it.
 #[derive(Clone, Debug)]
 struct Tour {
     tests: Vec<TestIndex>,
     stops: Vec<Halt>,
 }
 
-/// The target was tried.
+/// A stop at which the target was tried.
 #[derive(Clone, Copy, Debug)]
 struct Halt {
-    /// How many tests had been run when it was tried before.
+    /// How many tests had run at the stop before.
     begin: usize,
-    /// How many had been run now.
+    /// How many tests had run at this stop.
     end: usize,
-    /// Whether it ended differently than alone.
+    /// Whether the target ended differently than alone.
     has_effect: bool,
 }
 
 impl Tour {
-    /// The test at which the effect was seen first, where the target was tried after each.
+    /// The test at which the effect was first seen, if the target was tried after each test.
     fn first_effect(&self) -> Option<TestIndex> {
         let halt = self.stops.iter().find(|halt| halt.has_effect)?;
         self.tests.get(halt.begin).copied()
@@ -90,7 +90,7 @@ impl Tour {
     }
 }
 
-/// Finds groups and cleaners by tours; all of them, or the first group only.
+/// Finds groups and cleaners by tours: all of them, or only the first group.
 pub(crate) async fn search_by_tours(
     oracle: &Oracle,
     depth: Depth,
@@ -98,7 +98,7 @@ pub(crate) async fn search_by_tours(
 ) -> Result<Toured, Stop> {
     let control = oracle.lab().suite().control();
     if control.orders != OrderControl::Exact || !control.repeats {
-        // The target stands between all other tests on a tour, and runs many times.
+        // On a tour, the target runs between all other tests, and many times.
         return Ok(Toured::NotMade);
     }
     let [forwards, backwards] = universes(oracle.lab(), oracle.target(), &BTreeSet::new());
@@ -121,9 +121,9 @@ pub(crate) async fn search_by_tours(
     tours.search(roles).await
 }
 
-/// After how many tests to try the target: about the fourth part of the root, because what a longer
-/// stretch saves on the way, its search costs; and less often if the target takes long. `None` if
-/// tours are not worth it.
+/// After how many tests to try the target: about the fourth root of their number, because what a
+/// longer stretch saves on the way is lost in searching it; and less often if the target takes
+/// long. `None` if tours are not worthwhile.
 fn stride(oracle: &Oracle, tests: &[TestIndex]) -> Option<usize> {
     let suite = oracle.lab().suite();
     let stride = (tests.len().isqrt() / 4).max(STRIDE_MIN);
@@ -143,7 +143,7 @@ fn stride(oracle: &Oracle, tests: &[TestIndex]) -> Option<usize> {
     is_worth_it.then_some(stride)
 }
 
-/// Makes a tour; nothing if it was cut short, or the target did not speak at every stop.
+/// Makes a tour; `None` if it was cut short, or the target gave no evidence at some stop.
 async fn tour(oracle: &Oracle, tests: Vec<TestIndex>, stride: usize) -> Result<Option<Tour>, Stop> {
     let order = Order::from_distinct(tests.as_slice());
     let repetition = Repetition::Between { test: oracle.target(), stride };
@@ -163,11 +163,11 @@ async fn tour(oracle: &Oracle, tests: Vec<TestIndex>, stride: usize) -> Result<O
     Ok(Some(Tour { tests, stops }))
 }
 
-/// What the roles known do not predict.
+/// Something that the known roles do not predict.
 enum Riddle {
-    /// The effect, without a group.
+    /// The effect, without a known group to cause it.
     Effect { prefix: Vec<TestIndex>, stretch: Vec<TestIndex> },
-    /// No effect, in spite of this group.
+    /// No effect, despite this group.
     Relief { group: Group, stretch: Vec<TestIndex> },
 }
 
@@ -175,9 +175,9 @@ struct Tours<'o> {
     oracle: &'o Oracle,
     stride: usize,
     known: Vec<Tour>,
-    /// Whether the target itself puts right what it complains about.
+    /// Whether running the target itself undoes the effect.
     heals: bool,
-    /// Whether the first group was put to the test again.
+    /// Whether the first group was tested again.
     is_confirmed: Cell<bool>,
 }
 
@@ -185,7 +185,8 @@ impl Tours<'_> {
     async fn search(&mut self, roles: &mut Roles) -> Result<Toured, Stop> {
         for _ in 0..ROUNDS_MAX {
             if let Some(riddle) = self.riddle(roles) {
-                // Where there are many roles, the verdict does not wait for the last of them.
+                // Where there are many roles, the verdict does not wait until the last of them is
+                // found.
                 self.confirm_first(roles).await?;
                 if !self.solve(riddle, roles).await? {
                     return Ok(Toured::Puzzled);
@@ -209,7 +210,7 @@ impl Tours<'_> {
         Ok(Toured::Puzzled)
     }
 
-    /// At each stop of a tour the group, by number, that should have the effect there.
+    /// For each stop of a tour, the number of the group that should have the effect there.
     fn predicted(&self, roles: &Roles, tour: &Tour) -> Vec<Option<usize>> {
         if self.heals {
             let afresh = |halt: &Halt| roles.predict(tour.stretch(*halt)).pop().flatten();
@@ -219,8 +220,8 @@ impl Tours<'_> {
         tour.stops.iter().map(|halt| along[halt.end]).collect()
     }
 
-    /// The first stop of a tour with the effect that the roles known do not predict, or without
-    /// the effect they do.
+    /// The first stop of a tour that has the effect although the known roles do not predict it, or
+    /// lacks it although they do.
     fn first_riddle(&self, roles: &Roles, tour: &Tour) -> Option<(Halt, Option<usize>)> {
         let stops = tour.stops.iter().copied().zip(self.predicted(roles, tour));
         stops.into_iter().find(|(halt, predicted)| halt.has_effect != predicted.is_some())
@@ -237,7 +238,7 @@ impl Tours<'_> {
         })
     }
 
-    /// Whether another role was found that the riddle speaks of.
+    /// Whether another role was found that explains the riddle.
     async fn solve(&mut self, riddle: Riddle, roles: &mut Roles) -> Result<bool, Stop> {
         match riddle {
             Riddle::Effect { prefix, stretch } => {
@@ -268,9 +269,9 @@ impl Tours<'_> {
         }
     }
 
-    /// The one or two tests at which the effect begins where the target is tried after every test
-    /// of a stretch, and of that of another tour, from either end; if they are a group. It takes
-    /// two processes, and to search the stretch takes many.
+    /// The one or two tests at which the effect begins if the target is tried after every test of a
+    /// stretch, and of another tour's stretch, from either end; if they are a group. This takes two
+    /// processes, where searching the stretch takes many.
     async fn group_at_a_glance(
         &self,
         roles: &Roles,
@@ -288,7 +289,7 @@ impl Tours<'_> {
         group_of(self.oracle, group).await
     }
 
-    /// Whether it takes little, beside a tour, to try the target after each of these.
+    /// Whether trying the target after each of these takes little time compared with a tour.
     fn is_quick(&self, tests: &[TestIndex]) -> bool {
         let (lab, target) = (self.oracle.lab(), self.oracle.target());
         let known = lab.suite().duration(target);
@@ -300,8 +301,8 @@ impl Tours<'_> {
         target.saturating_mul(n_tests) <= GLANCE_MAX.max(on_tour / TARGET_SHARE)
     }
 
-    /// A short prefix with the effect: the stretch; or with it the stretch of another tour at which
-    /// the effect came unexpected; or a part of what came before it.
+    /// A short prefix with the effect: the stretch; or the stretch together with one of another
+    /// tour where the effect came unexpectedly; or part of what came before it.
     async fn context(
         &self,
         roles: &Roles,
@@ -309,8 +310,8 @@ impl Tours<'_> {
         stretch: Vec<TestIndex>,
     ) -> Result<Option<Vec<TestIndex>>, Stop> {
         let unions = self.unions(roles, &stretch);
-        // Of a single test both tours show a stretch it stands in. Where they have none in common,
-        // two may act together, or each by itself: both at once.
+        // A single test is in a stretch of both tours. If these have no test in common, two tests
+        // may act together, or each by itself: both are asked at once.
         let is_apart = |union: &&Vec<TestIndex>| union.len() == 2 * stretch.len();
         let ahead = unions.iter().filter(is_apart).take(self.oracle.lab().width() - 1).cloned();
         self.oracle
@@ -328,7 +329,7 @@ impl Tours<'_> {
         self.halved(before, &stretch).await.map(Some)
     }
 
-    /// The stretch with that of each other tour at which the effect came unexpected.
+    /// The stretch, united with that of each other tour at which the effect came unexpectedly.
     fn unions(&self, roles: &Roles, stretch: &[TestIndex]) -> Vec<Vec<TestIndex>> {
         let union = |other: &Tour| {
             let (halt, None) = self.first_riddle(roles, other)? else { return None };
@@ -340,7 +341,7 @@ impl Tours<'_> {
         self.known.iter().filter_map(union).collect()
     }
 
-    /// Halves what stands before the stretch as long as one half is enough.
+    /// Halves the tests before the stretch as long as one half is enough.
     async fn halved(
         &self,
         before: &[TestIndex],
@@ -360,13 +361,13 @@ impl Tours<'_> {
         Ok([kept, stretch].concat())
     }
 
-    /// Both at once: few long runs, and many short ones to fill up with.
+    /// Does both at once: a few long runs, and many short ones to fill the gaps.
     async fn confirm_and_ask_the_rest(&self, roles: &mut Roles) -> Result<(), Stop> {
         let before = roles.clone();
         try_join(self.ask_the_rest(roles), self.confirm_first(&before)).await.map(|_| ())
     }
 
-    /// Puts the first group to the test again, once.
+    /// Tests the first group again, once.
     async fn confirm_first(&self, roles: &Roles) -> Result<(), Stop> {
         match roles.groups.first() {
             Some(group) if !self.is_confirmed.replace(true) => confirm(self.oracle, group).await,
@@ -374,8 +375,8 @@ impl Tours<'_> {
         }
     }
 
-    /// What tours leave open: cleaners among tests that no tour says it of; groups that only past
-    /// runs show, and groups that enclose another one on both tours and so never acted alone.
+    /// Asks what tours leave open: cleaners among tests about which no tour says; groups that only
+    /// past runs show; and groups that enclose another one on both tours and so never acted alone.
     async fn ask_the_rest(&self, roles: &mut Roles) -> Result<(), Stop> {
         if roles.effect_is_failing {
             for group in roles.groups.clone() {
@@ -390,8 +391,8 @@ impl Tours<'_> {
         all_groups(self.oracle, &forwards, &mut roles.groups).await
     }
 
-    /// Tests without a role of which no tour says that they do not pollute: behind which the
-    /// target ended as alone, with no cleaner in between.
+    /// Tests without a role that no tour has shown to be innocent, by the target ending after them
+    /// as it does alone, with no cleaner in between.
     fn not_seen_to_be_innocent(&self, roles: &Roles) -> Vec<TestIndex> {
         let cleaners = roles.all_cleaners();
         let mut open: BTreeSet<TestIndex> = self.known[0].tests.iter().copied().collect();
@@ -409,8 +410,8 @@ impl Tours<'_> {
         open.into_iter().filter(|test| !has_role(test)).collect()
     }
 
-    /// Tests that may clean up after a group: no tour has shown the effect before and behind them
-    /// that only this group explains.
+    /// Tests that may clean up after a group: no tour has shown the effect, explained by this group
+    /// only, both before and after them.
     fn not_seen_to_leave_it(&self, roles: &Roles, group: &Group) -> Vec<TestIndex> {
         let mut open: BTreeSet<TestIndex> = self.known[0].tests.iter().copied().collect();
         for tour in self.known.iter().filter(|_| !self.heals) {

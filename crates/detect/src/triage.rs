@@ -1,14 +1,14 @@
 //! A test failed in continuous integration: is it the change, or is the test flaky, and of what
 //! kind?
 //!
-//! Retrying is not only a way to go green, it is an experiment. Each failed test of a report is run
-//! again
+//! Retrying is not only a way to go green, it is an experiment. Each failed test of a report is
+//! rerun
 //!
 //! - **alone**, in a fresh process,
 //! - **again** in that same process, right after,
 //! - after the **same prefix** as in the report, in a fresh process,
-//! - where it failed in all of these, **after all** other tests: one that needs what another test
-//!   sets up fails in a report that lacks that one, and is no regression,
+//! - where it failed in all of these, **after all** other tests: a test that needs what another one
+//!   sets up fails in a report that lacks the other, and is no regression,
 //! - under **other seeds** of open choices, each twice.
 //!
 //! | alone | same prefix | after all | other seeds | verdict |
@@ -23,7 +23,7 @@
 //! | passes | passes | not asked | passes | was seen to flake, not reproduced |
 //! | same as prefix | | | no time left for any | insufficient evidence |
 //!
-//! Seeds are asked where they can answer, and last: each may take an interpreter of its own.
+//! Seeds are asked last, and only where they can answer: each may take its own interpreter.
 
 use unflake_model::{
     Environment, Evidence, Factors, HashSeeds, Order, Repetition, Retried, Tally, TestIndex,
@@ -33,44 +33,43 @@ use unflake_stats::compare::fisher;
 
 use crate::lab::{Lab, OutOfBudget};
 
-/// Runs of a test under one other seed: that it does the same twice is what makes it a function of
-/// the seed.
+/// Runs of a test under one other seed: repeating its outcome makes it a function of the seed.
 const RUNS_PER_SEED: u64 = 2;
 
-/// A failed test of a report.
+/// A test that failed in a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Which.
+    /// The test that failed.
     pub test: TestIndex,
-    /// The tests before it in the report.
+    /// The tests before it in the report, in that order.
     pub before: Vec<TestIndex>,
 }
 
 /// How much to run, and what can be varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {
-    /// Runs in each condition.
+    /// How many runs each condition has.
     pub tries: u64,
-    /// Other seeds.
+    /// How many other seeds to try.
     pub n_seeds: u64,
     /// Whether strings can be hashed by a seed.
     pub hash_seeds: HashSeeds,
-    /// Else, the open choices that can be made by one.
+    /// If they cannot, the open choices that a seed can make.
     pub choices: Factors,
 }
 
-/// What was seen of a failed test, and what follows.
+/// What was seen of a failed test, and the verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// What was seen.
     pub seen: Retried,
-    /// What follows.
+    /// The verdict that follows.
     pub verdict: Verdict,
-    /// How sure that is: one minus the chance to see this if it were otherwise.
+    /// One minus the chance of seeing this if the verdict were wrong; `None` if it is not known.
     pub sure: Option<f64>,
 }
 
-/// Runs failed tests again, one after the other; what they are, as far as it came.
+/// Reruns failed tests and judges them, as far as the budget goes.
 pub async fn triage(lab: Lab, failed: Vec<Failed>, conditions: Conditions) -> Vec<Judged> {
     let mut seen = Vec::new();
     for it in &failed {
@@ -93,7 +92,7 @@ async fn retry(lab: &Lab, failed: &Failed, tries: u64) -> Result<Retried, OutOfB
     let after = Order::from_distinct([before, &[*test][..]].concat());
     let repeats = lab.suite().control().repeats;
     let repetition = if repeats { Repetition::Twice } else { Repetition::Once };
-    // In turn, because failures come in bursts.
+    // The conditions take turns, because failures come in bursts.
     for _ in 0..tries {
         let alone = lab.run_repeated(Order::from_distinct([*test]), repetition).await?;
         let ends = alone.outcomes().map(|(_, kind)| kind.evidence());
@@ -107,7 +106,7 @@ async fn retry(lab: &Lab, failed: &Failed, tries: u64) -> Result<Retried, OutOfB
     Ok(seen)
 }
 
-/// What is asked of the tests that have left it open until then.
+/// Tries the further conditions for tests that are still undecided.
 async fn try_rest(
     lab: &Lab,
     conditions: Conditions,
@@ -117,8 +116,8 @@ async fn try_rest(
     try_seeds(lab, conditions, seen).await
 }
 
-/// Runs tests that always failed after all others, all of them in the same runs: a suite may take
-/// long. What passes there once is put to the test as often as any other condition.
+/// Runs tests that always failed after all others, all of them in the same runs, because a suite
+/// may take long. A test that passes there once is run as often as in any other condition.
 async fn try_after_all(
     lab: &Lab,
     tries: u64,
@@ -151,7 +150,7 @@ async fn try_after_all(
     Ok(())
 }
 
-/// Runs tests that leave it open under other seeds.
+/// Runs tests that are still undecided under other seeds.
 async fn try_seeds(
     lab: &Lab,
     conditions: Conditions,
@@ -164,7 +163,7 @@ async fn try_seeds(
             HashSeeds::Fixed => Environment::open_choices(seed),
         };
         for (test, seen) in seen.iter_mut() {
-            // What the first seeds have shown does not keep others from being asked.
+            // What the first seeds have shown must not keep others from being asked.
             if asks_for_seeds(&Retried { seeds: Vec::new(), ..seen.clone() }) {
                 seen.seeds.push(repeat(lab, *test, environment).await?);
             }
@@ -187,14 +186,14 @@ async fn repeat(
     Ok(tally)
 }
 
-/// Counts an attempt that says something.
+/// Counts an attempt if it is evidence.
 fn add(tally: &mut Tally, evidence: Option<Evidence>) {
     if let Some(evidence) = evidence {
         tally.add(evidence);
     }
 }
 
-/// Whether one condition had both outcomes.
+/// Whether some condition had both outcomes.
 fn is_mixed(seen: &Retried) -> bool {
     let conditions = [seen.alone, seen.again, seen.same_prefix, seen.after_all];
     conditions.iter().chain(&seen.seeds).any(|tally| tally.is_mixed())
@@ -211,7 +210,7 @@ fn fails_in_both(seen: &Retried) -> Option<(bool, bool)> {
     fails(seen.alone).zip(fails(seen.same_prefix))
 }
 
-/// The table above.
+/// The verdict by the table above.
 fn verdict(seen: &Retried) -> Verdict {
     let Some((alone, prefix)) = fails_in_both(seen) else {
         return Verdict::InsufficientEvidence;
@@ -229,8 +228,8 @@ fn verdict(seen: &Retried) -> Verdict {
     }
 }
 
-/// How sure the verdict is. Of what was always the same, the rate that would have been seen says
-/// more.
+/// How sure the verdict is; `None` if the outcome was always the same, since the rate that would
+/// have been seen then says more.
 fn sure(seen: &Retried, verdict: Verdict) -> Option<f64> {
     match verdict {
         Verdict::OdBrittle if 0 < seen.after_all.attempts => {
@@ -240,7 +239,7 @@ fn sure(seen: &Retried, verdict: Verdict) -> Option<f64> {
         Verdict::NodUndecided => Some(1.0),
         Verdict::Nio => Some(1.0 - fisher(seen.alone, seen.again)),
         Verdict::Id => {
-            // Each seed repeated its outcome; chance does so half of the time.
+            // Each seed repeated its outcome; by chance that happens half of the time.
             let n_seeds = i32::try_from(seen.seeds.len()).unwrap_or(i32::MAX);
             Some(1.0 - 0.5_f64.powi(n_seeds))
         }
@@ -255,7 +254,7 @@ fn sure(seen: &Retried, verdict: Verdict) -> Option<f64> {
     }
 }
 
-/// Whether the test failed, always; `None` if it was not seen.
+/// Whether the test always failed; `None` if it was not seen.
 fn fails(tally: Tally) -> Option<bool> {
     (0 < tally.attempts).then_some(0 < tally.failures)
 }
@@ -318,7 +317,7 @@ mod tests {
 
     #[test]
     fn four_runs_on_either_side_are_enough_to_be_sure() {
-        // One of 70 ways to deal four failures out to eight runs, and its mirror image.
+        // One of 70 ways to distribute four failures over eight runs, and its mirror image.
         let seen = seen(0, 0, 4, &[]);
         let sure = sure(&seen, Verdict::OdVictim).unwrap();
         assert!((sure - (1.0 - 2.0 / 70.0)).abs() < 1e-12, "{sure}");

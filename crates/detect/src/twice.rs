@@ -1,8 +1,8 @@
 //! Does a test fail when it is run a second time in the same process?
 //!
-//! One run of it twice in a row raises the suspicion. Any test may fail by chance, and in an order
-//! others ran before it; so it is put to the test again, alone: it must pass the first time and
-//! fail the second, every time.
+//! Running it once twice in a row raises the suspicion. Any test may fail by chance, and in an
+//! order others ran before it; so it is tried again, alone: it must pass the first time and fail
+//! the second, every time.
 
 use std::rc::Rc;
 
@@ -14,12 +14,12 @@ use crate::in_turn::ALONE_CONFIRMED;
 use crate::lab::{Lab, OutOfBudget};
 use crate::ledger::Run;
 
-/// Whether this is how a non-idempotent test ends, the first time and the second.
+/// Whether a non-idempotent test ends like this, the first time and the second.
 pub(crate) fn passes_then_fails(first: OutcomeKind, second: OutcomeKind) -> bool {
     (first.evidence(), second.evidence()) == (Some(Evidence::Pass), Some(Evidence::Fail))
 }
 
-/// Whether a test is non-idempotent: tries it once, and where it shows, often.
+/// Whether a test is non-idempotent: tries it once, and often if that shows it.
 pub async fn seek(lab: Lab, test: TestIndex) -> Result<Option<Finding>, OutOfBudget> {
     if !lab.suite().control().repeats || !is_so(&run(&lab, test).await?) {
         return Ok(None);
@@ -27,7 +27,8 @@ pub async fn seek(lab: Lab, test: TestIndex) -> Result<Option<Finding>, OutOfBud
     Ok(confirm(lab, test).await)
 }
 
-/// Non-idempotent, if it fails the second time and only then, every time, with nothing before it.
+/// A finding that the test is non-idempotent if it fails the second time and only then, every time,
+/// with nothing before it.
 pub(crate) async fn confirm(lab: Lab, test: TestIndex) -> Option<Finding> {
     let Ok(runs) = try_join_all((0..ALONE_CONFIRMED).map(|_| run(&lab, test))).await else {
         return Some(finding(&lab, test, Verdict::Nio, Confirmed::No));

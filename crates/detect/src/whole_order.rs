@@ -1,7 +1,7 @@
-//! Every test of an order, once, whatever tests do to the process.
+//! Runs every test of an order once, even if some end the process.
 //!
-//! Where a test takes the process with it, the tests behind it are run in another one. Each run
-//! comes at least one test further, or is one of few in a row that do not, so there is an end.
+//! If a test ends the process, the tests after it run in another one. Each run gets at least one
+//! test further, or is one of a few in a row that do not, so it comes to an end.
 
 use std::rc::Rc;
 
@@ -10,21 +10,21 @@ use unflake_model::{Environment, Look, Order, OutcomeKind, TestIndex};
 use crate::lab::Lab;
 use crate::ledger::Run;
 
-/// Runs in a row that come no further, after which we give up: once may be chance.
+/// How many runs in a row may get no further before we give up: once may be chance.
 const FUTILE_MAX: usize = 3;
 
-/// How far an order was run.
+/// How much of an order was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// To its end.
+    /// All of it.
     Whole,
-    /// Until no test could be started any more.
+    /// Part of it, because no further test could be started.
     Stuck,
-    /// Until there was no leave for another run.
+    /// Part of it, because no further run was granted.
     Part,
 }
 
-/// Runs all tests of an order with this look; whoever watches the runs has what they show.
+/// Runs all tests of an order with this look; what it shows goes to those who watch the runs.
 pub async fn run_whole(lab: Lab, order: Order, look: Look) -> Reach {
     let (mut rest, mut n_futile) = (order, 0);
     loop {
@@ -44,7 +44,7 @@ pub async fn run_whole(lab: Lab, order: Order, look: Look) -> Reach {
     }
 }
 
-/// The tests that a run did not come to.
+/// The tests that a run did not get to.
 fn left(run: &Rc<Run>) -> Vec<TestIndex> {
     let left = run.outcomes().filter(|(_, kind)| *kind == OutcomeKind::NotRun);
     left.map(|(test, _)| test).collect()

@@ -1,23 +1,23 @@
-//! What about this test, whatever may be the matter with it?
+//! Is this test flaky, and why? Tries everything that may explain it.
 //!
-//! The order comes first: most flaky tests depend on it, and what follows takes a test for granted
-//! that ends the same way in every order ([`crate::explain`]). Where that explains nothing, the
-//! test is not cleared yet. A few orders say little: a cleaner may have come between in each of
-//! them. So it is *tried*, what is cheap first, until a test that fails as often as is asked for
-//! would have been seen, with the confidence asked for, in each of these ways:
+//! The order comes first: most flaky tests depend on it, and the later steps assume a test that
+//! ends the same way in every order ([`crate::explain`]). If the order explains nothing, the test
+//! is not cleared yet. A few orders say little: a cleaner may have come in between in each of them.
+//! So it is *tried*, cheap ways first, until a test that fails as often as asked for would have
+//! been seen, with the confidence asked for, in each of these ways:
 //!
 //! 1. twice in a process ([`crate::twice`]), which costs one run, and under a few other choices;
 //! 2. alone, again and again;
 //! 3. directly behind every other test;
-//! 4. under other circumstances that take no time: the date and the end of the year, the time zone,
+//! 4. in other circumstances that cost no time: the date and the end of the year, the time zone,
 //!    turns of threads ([`crate::shake`]);
-//! 5. under other choices ([`crate::choices`]) and other hash seeds, each of which may take an
-//!    interpreter of its own; and under each hash seed in another order of all tests.
+//! 5. under other choices ([`crate::choices`]) and other hash seeds, each of which may take its own
+//!    interpreter; and under each hash seed in another order of all tests.
 //!
-//! What was tried stands in the finding ([`Tried`]), whatever comes of it. Where the budget ends
-//! before all of this was done, there is not enough evidence to say that it is not flaky; and a
-//! test that was seen to flake before is never cleared: nothing here reproduces it, which is
-//! another thing.
+//! What was tried is part of the finding ([`Tried`]), whatever the result. If the budget ends
+//! before all of this is done, the evidence is not sufficient to say that the test is not flaky;
+//! and a test that was seen to flake before is never cleared: failing to reproduce that is
+//! something else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -43,53 +43,52 @@ use crate::roles::universes;
 use crate::shake::{Culprit, Design, shake};
 use crate::twice;
 
-/// Circumstances are looked for down to four times the rate wanted: each run has them all on, and
-/// [`shake`] makes four times the runs for those that take no time.
+/// Circumstances are searched for down to a quarter of the wanted rate: each run has all of them
+/// on, and [`shake`] makes four times the runs for those that cost no time.
 const FACTORS_PART: f64 = 4.0;
 
-/// Seeds of other choices that are tried before anything that takes longer: a choice between two
-/// shows in all but one of 32 cases.
+/// How many seeds of other choices are tried before anything that takes longer: a choice between
+/// two shows in all but one of 32 cases.
 const CHOICES_FIRST: u64 = 5;
 
-/// How far a test is tried before it is cleared.
+/// How thoroughly a test is tried before it is cleared.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// How much to find out about it.
     pub depth: Depth,
-    /// Seeds of orders, of hashing and of circumstances follow from this.
+    /// The seeds of orders, of hashing and of circumstances are derived from this.
     pub seed: u64,
-    /// A test that fails at least this often, in each way it is tried, is to be seen to.
+    /// A test that fails at least this often, in any way it is tried, should be seen to.
     pub flake_rate_min: Rate,
     /// Whether hash seeds are varied.
     pub hash_seeds: HashSeeds,
-    /// Choices that are perturbed otherwise, where the runner can do that.
+    /// The choices to perturb, if the runner can do that.
     pub choices: Factors,
-    /// Circumstances to be changed that take no time.
+    /// The circumstances to perturb; they must cost no time.
     pub circumstances: Factors,
-    /// Whole orders are run as long as this was not spent.
+    /// No further whole order is started after this much was spent; `None` sets no limit.
     pub orders_time_max: Option<Duration>,
 }
 
-/// Leads that are tried: each costs a run, and the first of them mostly holds.
+/// How many leads are tried: each costs a run, and usually one of the first is right.
 const LEADS_MAX: usize = 16;
 
-/// What earlier campaigns say about a test. Taken for hints and no more: whatever is concluded is
-/// concluded from runs.
+/// What earlier campaigns say about a test. These are only hints: every conclusion is drawn from
+/// runs.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// Groups of tests that it was found to depend on, the likeliest first.
+    /// Groups of tests that it was found to depend on, likeliest first.
     pub leads: Vec<Group>,
-    /// Runs in which it was seen before, if it was seen to flake then.
+    /// The number of runs in which it was seen, if it was seen to flake in them.
     pub flaked_in: Option<u64>,
 }
 
-/// Finds out about one test. Never fails: a finding that not all of this stands behind is not
-/// complete.
+/// Investigates one test. Never fails: a finding is not complete unless all of this was done.
 pub async fn why(lab: Lab, test: TestIndex, plan: Plan, known: Known) -> Finding {
     lab.watch(test);
     for lead in known.leads.iter().filter(|lead| !lead.contains(&test)).take(LEADS_MAX) {
-        // A prefix after which it ends otherwise is where the search would otherwise have to get
-        // to. What the budget does not cover, it says below.
+        // A prefix after which the test ends differently saves the search the way to it. If the
+        // budget does not cover this run, the calls below will say so.
         let _ = lab.run(order_of(&lab.suite().arranged(lead, test), test)).await;
     }
     let finding = explain(lab.clone(), test, plan.depth).await;
@@ -119,15 +118,15 @@ pub async fn why(lab: Lab, test: TestIndex, plan: Plan, known: Known) -> Finding
     }
 }
 
-/// What came of a test under one hash seed.
+/// What was seen of a test under one hash seed.
 enum Under {
     Passed,
-    /// In this order.
+    /// It failed in this order and environment.
     Failed(Order, Environment),
     NotRun,
 }
 
-/// A test that nothing was seen of yet.
+/// A test that has not shown anything yet.
 struct Clearing {
     lab: Lab,
     test: TestIndex,
@@ -166,7 +165,8 @@ impl Clearing {
         runs_needed(self.plan.flake_rate_min, confidence).unwrap_or(u64::MAX)
     }
 
-    /// Alone, as often as it takes, and no less often than it took to see it flake before.
+    /// Tries it alone, as often as necessary, and at least as often as it took to see it flake
+    /// before.
     async fn alone(&mut self) -> Result<Option<Finding>, OutOfBudget> {
         let n_wanted = self.n_wanted().max(self.flaked_in.unwrap_or(0));
         let alone = order_of(&[], self.test);
@@ -182,7 +182,7 @@ impl Clearing {
             let n_before = tally.attempts;
             try_join_all((0..n_batch).map(|_| self.lab.run(alone.clone()))).await?;
             if self.lab.tally_after(&[], self.test).attempts == n_before {
-                // It does not speak.
+                // The test gives no evidence.
                 return Ok(None);
             }
         }
@@ -192,7 +192,7 @@ impl Clearing {
         explain(self.lab.clone(), self.test, self.plan.depth).await
     }
 
-    /// Directly behind every other test.
+    /// Tries it directly behind every other test.
     async fn behind_each(&mut self) -> Result<Option<Finding>, OutOfBudget> {
         let depth = self.plan.depth.max(Depth::Exhaustive);
         let found = explain(self.lab.clone(), self.test, depth).await;
@@ -214,7 +214,7 @@ impl Clearing {
         }
     }
 
-    /// Under circumstances that take no time to change.
+    /// Tries it in circumstances that cost no time.
     async fn in_other_circumstances(&mut self) -> Result<Option<Finding>, OutOfBudget> {
         let factors = self.plan.circumstances;
         if factors.is_empty() {
@@ -237,7 +237,7 @@ impl Clearing {
     }
 
     fn depends_on(&self, culprit: &Culprit) -> Finding {
-        // How folders are listed, nobody promises; what day it is, everybody can see.
+        // Nobody promises how folders are listed; the date can be seen by everybody.
         let listings: Factors = [Factor::Listings].into_iter().collect();
         let is_open = culprit.factors == listings;
         let verdict = if is_open { Verdict::Id } else { Verdict::Env };
@@ -252,7 +252,7 @@ impl Clearing {
         }
     }
 
-    /// Under choices other than hash seeds.
+    /// Tries it under choices other than hash seeds.
     async fn under_other_choices(
         &mut self,
         seeds: Range<u64>,
@@ -267,13 +267,13 @@ impl Clearing {
         Ok(found)
     }
 
-    /// Under other hash seeds, and under each in another order.
+    /// Tries it under other hash seeds, and under each in another order.
     async fn under_other_seeds(&mut self) -> Result<Option<Finding>, OutOfBudget> {
         let n_wanted = self.n_wanted();
         let mut number = 0;
         while number < n_wanted {
             let n_batch = (self.lab.width() as u64).min(n_wanted - number);
-            // One in which it comes first is an order like any other.
+            // Running alone counts as an order in which it comes first.
             self.n_orders += if self.has_time_for_orders() { n_batch } else { 0 };
             let batch = (number..number + n_batch).map(|n| self.under_seed(n));
             for tried in try_join_all(batch).await? {
@@ -282,7 +282,8 @@ impl Clearing {
                     Under::Failed(order, environment) => {
                         return self.tell_apart(order, environment).await.map(Some);
                     }
-                    // No interpreter hashes otherwise, or it finds other tests: orders only.
+                    // No interpreter hashes differently, or it finds other tests: only orders can
+                    // be tried.
                     Under::NotRun => self.plan.hash_seeds = HashSeeds::Fixed,
                 }
             }
@@ -291,7 +292,7 @@ impl Clearing {
         Ok(None)
     }
 
-    /// Runs it under one seed, alone and then behind others, which the same interpreter can do.
+    /// Runs it under one seed, alone and then behind others, which can share an interpreter.
     async fn under_seed(&self, number: u64) -> Result<Under, OutOfBudget> {
         let environment = environment(self.plan.hash_seeds, self.plan.seed, number);
         for order in self.orders(number) {
@@ -309,8 +310,8 @@ impl Clearing {
         Ok(Under::Passed)
     }
 
-    /// Alone, where that is not known yet, and behind other tests in a random order, as long as
-    /// there is time for those.
+    /// The test alone, unless that is known, and behind other tests in a random order, as long as
+    /// there is time for that.
     fn orders(&self, number: u64) -> Vec<Order> {
         let is_varied = self.plan.hash_seeds == HashSeeds::Varied;
         let alone = is_varied.then(|| order_of(&[], self.test));
@@ -328,7 +329,7 @@ impl Clearing {
         self.plan.orders_time_max.is_none_or(|max| self.lab.spent().time < max)
     }
 
-    /// It failed in this order and environment: by the order's doing, by the seed's, or nobody's?
+    /// It failed in this order and environment: because of the order, of the seed, or of neither?
     async fn tell_apart(
         &self,
         order: Order,
@@ -360,7 +361,7 @@ impl Clearing {
         }
     }
 
-    /// Whether a test that fails every time passes under another hash seed.
+    /// Whether a test that always fails passes under another hash seed.
     async fn find_passing_seed(&mut self) -> Result<Option<Finding>, OutOfBudget> {
         if self.plan.hash_seeds == HashSeeds::Fixed {
             return Ok(None);
@@ -379,7 +380,7 @@ impl Clearing {
         Ok(None)
     }
 
-    /// Under how many hash seeds it failed alone, of how many.
+    /// Under how many of the hash seeds it failed alone.
     fn by_seed(&self) -> Tally {
         let ledger = self.lab.ledger();
         let alone = ledger.attempts(self.test).filter(|it| it.prefix().is_empty());
@@ -392,7 +393,7 @@ impl Clearing {
         tally
     }
 
-    /// How far it was tried, by all runs there are.
+    /// How thoroughly it was tried, by all runs there are.
     fn tried(&self) -> Tried {
         let ledger = self.lab.ledger();
         let mut seeds: BTreeSet<Environment> = BTreeSet::new();
@@ -412,7 +413,7 @@ impl Clearing {
         }
     }
 
-    /// The first opinion, with all runs made since.
+    /// The first finding, extended by all runs made since.
     fn extended(&self, finding: Finding) -> Finding {
         Finding {
             tally: self.lab.ledger().of(self.test).usual(),
@@ -422,7 +423,7 @@ impl Clearing {
         }
     }
 
-    /// Everything was tried, and nothing was seen.
+    /// The finding when everything was tried and nothing was seen.
     fn cleared(&self, finding: Finding) -> Finding {
         let finding = self.extended(finding);
         if finding.verdict != Verdict::NotFlaky {
@@ -435,7 +436,7 @@ impl Clearing {
         Finding { confidence, is_complete: true, ..finding }
     }
 
-    /// Not everything was tried.
+    /// The finding when not everything was tried.
     fn cut_short(&self, finding: Finding) -> Finding {
         let verdict = match finding.verdict {
             Verdict::NotFlaky if self.flaked_in.is_some() => Verdict::Ud,

@@ -36,7 +36,7 @@ fn settings(seed: u64) -> SuiteSettings {
     }
 }
 
-/// Until a test that fails in 5 % of the orders would have been seen with 95 %: 59 orders.
+/// Asks to see a test that fails in 5 % of the orders with 95 % confidence: 59 orders.
 fn run(sim: &SimSuite, seed: u64, width: usize) -> (SuiteFindings, Spent) {
     let budget = Budget::unlimited(Confidence::USUAL);
     drive(sim, budget, width, |lab| campaign(lab, settings(seed)))
@@ -46,7 +46,7 @@ fn found(report: &SuiteFindings, test: TestIndex) -> Option<&Finding> {
     report.findings.iter().find(|finding| finding.test == test)
 }
 
-/// 20 suites as one finds them, and 10 with one of everything in 40 tests.
+/// 20 typical suites, and 10 that have one of everything in 40 tests.
 fn suites() -> impl Iterator<Item = (String, u64, SimSuite)> {
     let typical = (0..20).map(|seed| {
         let n_tests = 60 + 3 * usize::try_from(seed).unwrap();
@@ -56,7 +56,7 @@ fn suites() -> impl Iterator<Item = (String, u64, SimSuite)> {
     typical.chain(dense).map(|(name, seed, recipe)| (name, seed, generate(&recipe, seed).unwrap()))
 }
 
-/// What is confirmed is the planted verdict; that the order's part is undecided is right for every
+/// Confirmed verdicts are the planted ones; "undecided" about the order is right for every
 /// non-deterministic test. Groups that were found are planted ones.
 fn assert_confirms_only_truth(sim: &SimSuite, finding: &Finding, what: &str) {
     if !finding.confirmed {
@@ -70,7 +70,7 @@ fn assert_confirms_only_truth(sim: &SimSuite, finding: &Finding, what: &str) {
     }
     assert_eq!(finding.verdict, truth.verdict, "{what}");
     let (found, planted) = (sorted(&finding.dependencies), &truth.dependencies);
-    // Tests that only move a failure rate are nobody's polluters in the truth.
+    // In the truth, tests that only move a failure rate are not polluters.
     if finding.verdict.is_order_dependent() {
         assert!(found.polluters.iter().all(|g| planted.polluters.contains(g)), "{what}: {found:?}");
         let setters = &planted.state_setters;
@@ -107,8 +107,8 @@ fn every_brittle_is_found_with_all_that_makes_it_pass() {
     assert!(30 <= n_brittles, "{n_brittles} brittles");
 }
 
-/// Test 200 of 400 passes after any other, so it fails in one order of 400: 59 orders show it with
-/// 14 %, running it alone with certainty.
+/// Test 200 of 400 passes after any other, so it fails in one order of 400: 59 orders show that
+/// with 14 % probability, running it alone with certainty.
 #[test]
 fn a_brittle_that_any_other_test_makes_pass_is_found() {
     for seed in 0..5 {
@@ -124,7 +124,7 @@ fn a_brittle_that_any_other_test_makes_pass_is_found() {
     }
 }
 
-/// In suites in which no test ends the process and cuts the run of everything twice short.
+/// Only suites in which no test ends the process and cuts short the run of everything twice.
 #[test]
 fn every_non_idempotent_test_is_found() {
     for seed in 0..20 {
@@ -138,7 +138,7 @@ fn every_non_idempotent_test_is_found() {
     }
 }
 
-/// Of the tests that depend on one other test without cleaners, all: the original order and its
+/// Finds all tests that depend on one other test without cleaners: the original order and its
 /// reverse put every test before every other.
 #[test]
 fn every_victim_that_nothing_cleans_is_found() {
@@ -187,8 +187,7 @@ fn a_calm_suite_takes_one_try_and_has_nothing_to_report() {
         assert!(report.findings.is_empty() && report.causes.is_empty());
         assert_eq!(report.changes, []);
         assert_eq!(report.ended, SuiteEnd::Confident);
-        // ln 0.05 / ln 0.95 = 58.4.
-        // Two orders are run under the hash seed of all plain runs.
+        // ln 0.05 / ln 0.95 = 58.4, and two orders run under the hash seed of all plain runs.
         assert!((60..60 + width as u64).contains(&report.n_orders), "{}", report.n_orders);
         assert!((59..59 + width as u64).contains(&report.n_seeds), "{}", report.n_seeds);
         assert!(report.flake_rate_detectable <= 0.05);
@@ -280,8 +279,8 @@ fn what_was_found_for_a_victim_makes_its_siblings_cheap() {
     assert!(2 * attempts[10] < attempts[19], "the median and the dearest: {attempts:?}");
 }
 
-/// Of a runner that knows only the order in which tests are listed, every victim behind its
-/// polluter is found and nothing else is said: to rerun is all that can be done about orders.
+/// If a runner only knows the order in which tests are listed, every victim behind its polluter is
+/// found and nothing else is reported: the orders can only be repeated.
 #[test]
 fn a_fixed_order_shows_what_comes_before_and_nothing_wrong_is_said() {
     let victim = |victims: &[usize], polluter| Phenomenon::Victims {
@@ -310,8 +309,8 @@ fn a_fixed_order_shows_what_comes_before_and_nothing_wrong_is_said() {
     }
 }
 
-/// 100,000 tests in classes of 5, of which 70,000 is polluted by 20,000 and cleaned by 50,000, and
-/// 33,333 needs 7.
+/// 100,000 tests in classes of 5: test 20,000 pollutes 70,000 and 50,000 cleans it, and 33,333
+/// needs 7.
 fn large() -> SimSuite {
     let polluters = Together::single(at(20_000));
     let pollutions = vec![Pollution { polluters, cleaners: vec![at(50_000)] }];
@@ -358,7 +357,7 @@ fn a_victim_and_a_brittle_among_100_000_tests_are_explained() {
     }
 }
 
-/// One mishap, many victims: to look into each by itself took hundreds of runs for each.
+/// One mishap has many victims: investigating each by itself took hundreds of runs for each.
 #[test]
 fn hundreds_that_fail_together_are_one_cause_found_with_few_runs() {
     let victims: Vec<TestIndex> = (100..400).map(at).collect();
@@ -376,12 +375,12 @@ fn hundreds_that_fail_together_are_one_cause_found_with_few_runs() {
             assert_eq!(finding.dependencies.polluters, [[at(5)]]);
         }
         assert_eq!(report.causes.len(), 1);
-        // Each test alone is run once.
+        // Each test is run alone once.
         assert!(spent.runs < 500 + 400, "{} runs", spent.runs);
     }
 }
 
-/// In the original order and its reverse a cleaner stands on either side of the polluter.
+/// In the original order and its reverse, a cleaner stands on both sides of the polluter.
 #[test]
 fn who_leaves_something_behind_is_run_before_all_others() {
     let victims: Vec<TestIndex> = (30..34).map(at).collect();
@@ -391,7 +390,7 @@ fn who_leaves_something_behind_is_run_before_all_others() {
         [Phenomenon::Victims { victims: victims.clone(), pollutions, ending: Ending::Fail }];
     let suite = Suite::of_sizes(&[10; 6]).unwrap();
     let sim = SimSuite::planted(suite, &phenomena, Timing::USUAL, 1).unwrap();
-    // Enough for a few orders only.
+    // The budget only covers a few orders.
     let budget = Budget::unlimited(Confidence::USUAL).with_attempts(60 * 6).unwrap();
     let flaky = |dirty: Vec<TestIndex>| {
         let settings = SuiteSettings { dirty, depth: Depth::Kind, ..settings(1) };
@@ -402,7 +401,7 @@ fn who_leaves_something_behind_is_run_before_all_others() {
     assert_eq!(flaky(vec![at(10)]), 4);
 }
 
-/// A test that hangs takes as long as a test may take, each time.
+/// A test that hangs takes the whole time limit, each time.
 #[test]
 fn who_hangs_every_time_is_left_out_after_a_few_orders_and_reported() {
     let phenomenon = Phenomenon::Random {

@@ -38,7 +38,7 @@ fn category_of(sim: &SimSuite, test: TestIndex) -> (Verdict, u64) {
     (verdict.unwrap(), spent.runs)
 }
 
-/// The category of test 7, if it ends like this.
+/// The category of test 7, if it ends as this function says.
 fn category_if(outcome: impl Fn(&Experiment) -> Outcome) -> Verdict {
     let suite = Rc::new(Suite::of_sizes(&[5, 5]).unwrap());
     let analysis = Analysis::new(suite, unlimited(), |lab| categorise(lab, at(7), N_RUNS));

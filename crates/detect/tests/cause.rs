@@ -1,4 +1,4 @@
-//! Findings are parted into causes: fewer fixes are needed than tests are flaky.
+//! Findings are divided into causes: fewer fixes are needed than tests are flaky.
 
 #![expect(
     clippy::unwrap_used,
@@ -56,7 +56,7 @@ fn cause(culprits: &[usize], flaky: &[usize]) -> Cause {
     Cause { culprits: tests(culprits), tests: tests(flaky) }
 }
 
-/// Explains every target of an example, and parts what was found.
+/// Explains every target of an example, and divides the findings into causes.
 fn causes_of(scenario: &Scenario) -> Vec<Cause> {
     let targets = scenario.targets.clone();
     let analysis = |lab: unflake_detect::Lab| async move {
@@ -104,7 +104,7 @@ fn one_member_of_one_group_in_common_is_enough() {
     assert_eq!(causes(&findings), [cause(&[6, 5, 7, 8, 9], &[1, 2]), cause(&[10], &[3])]);
 }
 
-/// A cleaner is no cause: many victims are cleaned by the same test without sharing anything else.
+/// A cleaner is not a cause: the same test may clean many victims that share nothing else.
 #[test]
 fn a_cleaner_in_common_is_not_a_cause_in_common() {
     let with_cleaner = |test, polluter: usize| {
@@ -125,7 +125,8 @@ fn a_long_chain_of_pairs_is_one_cause() {
     assert_eq!((found[0].tests.len(), found[0].culprits.len()), (1_000, 1_000));
 }
 
-/// Most tests first, then the first test; culprits by the number of findings that name them.
+/// Causes with most tests come first, then by first test; culprits by the number of findings that
+/// name them.
 #[test]
 fn the_order_of_causes_does_not_depend_on_the_order_of_findings() {
     let mut findings = vec![

@@ -23,14 +23,14 @@ fn seen(alone: (u64, u64), elsewhere: &[(u64, u64)]) -> Facts {
     }
 }
 
-/// The first of the other contexts is the group it was found to depend on.
+/// Makes the first of the other contexts the group that the test was found to depend on.
 fn with_group(mut facts: Facts) -> Facts {
     facts.group = facts.contexts.get(1).copied();
     facts.group_confirmed = true;
     facts
 }
 
-/// The other contexts are other tests in many orders.
+/// Makes the other contexts other tests in many orders.
 fn in_company(mut facts: Facts) -> Facts {
     for tally in &facts.contexts[1..] {
         facts.in_company.failures += tally.failures;
@@ -173,7 +173,7 @@ fn alike_says_how_sure_it_is() {
     assert_eq!(error(20), None);
 }
 
-/// With 100,000 runs of each the interval is narrower than a point.
+/// With 100,000 runs of each, the interval is narrower than a percentage point.
 #[test]
 fn the_margin_is_what_separates_alike_from_undecided() {
     let n = 100_000;

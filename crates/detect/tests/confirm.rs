@@ -1,4 +1,4 @@
-//! What comes of putting findings to the test: what was planted, and nothing else.
+//! What putting findings to the test shows: what was planted, and nothing else.
 
 #![expect(
     clippy::unwrap_used,
@@ -53,7 +53,7 @@ fn victim(test: usize) -> Finding {
     Finding { dependencies, ..finding(at(test), Verdict::OdVictim) }
 }
 
-/// Test 0 pollutes 1, 2 and 3 of its class and 4 of the other; 2 puts it back for those behind it.
+/// Test 0 pollutes 1, 2 and 3 of its class and 4 of the other; 2 puts it back for those after it.
 fn shop() -> SimSuite {
     let pollution = |cleaners: &[TestIndex]| Pollution {
         polluters: Together::single(at(0)),
@@ -69,7 +69,7 @@ fn shop() -> SimSuite {
     SimSuite::planted(Suite::of_sizes(&[4, 1]).unwrap(), &phenomena, Timing::USUAL, 1).unwrap()
 }
 
-/// Puts findings to the test, and takes note of what the plain runner was asked.
+/// Puts findings to the test, and records what the plain runner was asked.
 fn test_all(
     sim: &SimSuite,
     findings: Vec<Finding>,
@@ -182,7 +182,7 @@ fn the_choices_that_decide_are_named_and_only_they() {
     }
 }
 
-/// Test 0 does not stand that the file of 2 and 3 is collected.
+/// Test 0 fails if the file of 2 and 3 is collected.
 fn stumbling() -> SimSuite {
     let phenomenon = Phenomenon::Stumbling { test: at(0), file_of: at(2) };
     let suite = Suite::of_sizes(&[2, 2, 2]).unwrap();
@@ -248,7 +248,7 @@ fn a_runner_that_cannot_be_asked_says_why_and_the_state_is_named_all_the_same() 
     assert_eq!(tested[0].state.len(), 1);
 }
 
-/// A search for one test, with what is tried beside it; and what was asked of the plain runner.
+/// A search for one test, with what is tried meanwhile; and the number of plain runs.
 fn search_and_try(case: Case, width: usize) -> (Vec<Tested>, usize) {
     let setting = Setting { n_tests: 60, noise: 0.0, seed: 5 };
     let scenario = case.scenario(setting);
@@ -277,7 +277,7 @@ fn what_was_tried_while_the_search_went_on_is_not_tried_again() {
             assert!(tested[0].said.clone().unwrap().unwrap().is_complete(), "{what}");
             assert_eq!(tested[0].state.len(), 1, "{what}");
         }
-        // Whoever suspects nobody tries nothing meanwhile; random failures are counted at the end.
+        // Without a suspicion nothing is tried meanwhile; random failures are counted at the end.
         let (tested, n_plain) = search_and_try(Case::RandomFailure, width);
         assert!(5 <= n_plain, "{n_plain}");
         assert!(tested[0].said.clone().unwrap().is_some());

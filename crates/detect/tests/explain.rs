@@ -1,4 +1,4 @@
-//! What is said about one test is what was planted: must show 6, the worked examples of
+//! What is reported about one test is what was planted: must show 6, the worked examples of
 //! detection.md section 3, and tests that crash, hang, or fail by chance.
 
 #![expect(
@@ -88,7 +88,7 @@ fn a_test_that_fails_at_random_depends_on_nobody() {
     }
 }
 
-/// To decide it for all of them took each over a thousand runs.
+/// Deciding it for all of them took over a thousand runs each.
 #[test]
 fn whether_a_random_test_heeds_the_order_is_decided_mostly_and_with_few_runs() {
     let (mut n_open, mut n_long) = (0, 0);
@@ -99,7 +99,7 @@ fn whether_a_random_test_heeds_the_order_is_decided_mostly_and_with_few_runs() {
         n_open += u64::from(finding.verdict == Verdict::NodUndecided);
         let is_random = matches!(finding.verdict, Verdict::Ndoi | Verdict::NodUndecided);
         assert!(is_random, "seed {seed}: {}", finding.verdict);
-        // A hint of a difference is followed, which is rare where there is none.
+        // A hint of a difference is followed up, which is rare if there is none.
         n_long += u64::from(240 < finding.spent.runs);
     }
     assert!(n_open < 350 && n_long < 50, "{n_open} open, {n_long} long");
@@ -217,7 +217,7 @@ fn tests_that_sometimes_end_the_process_do_not_hide_a_victim() {
 }
 
 /// Spec 2.3: pairs find all single polluters and state-setters, triples all their cleaners. The
-/// test comes under suspicion as in a campaign: it was seen to end differently than alone.
+/// test is suspected as in a campaign: it was seen to end differently than alone.
 #[test]
 fn asking_about_every_single_test_finds_every_single_role() {
     for seed in 0..20 {
@@ -244,8 +244,8 @@ fn asking_about_every_single_test_finds_every_single_role() {
     }
 }
 
-/// Where nothing can be put back, passes say little that is true, and cost time; but no role is
-/// named that is not there, and none is missed that one process for each question finds.
+/// If nothing can be put back, passes say little that is true, and cost time; but no role is named
+/// that is not there, and none is missed that asking with one process per question finds.
 #[test]
 fn passes_that_put_nothing_back_mislead_nobody() {
     for seed in 0..20 {
@@ -293,13 +293,13 @@ fn one_test_or_two_to_blame_are_seen_at_a_glance() {
             let Scenario { sim, targets } = case.scenario(Setting { n_tests, noise: 0.0, seed });
             let finding = ask_about(&sim, targets[0], Depth::Roles, 2);
             let what = format!("{} among {n_tests}, seed {seed}", case.name());
-            // To search a stretch took 19 of a pair.
+            // Searching a stretch took 19 for a pair.
             assert!(finding.questions <= 10, "{what}: {} questions", finding.questions);
         }
     }
 }
 
-/// The same outcomes in a row are what bursts look like; only contradiction tells them apart.
+/// Bursts look like the same outcome many times in a row; only contradictions tell them apart.
 #[test]
 fn a_test_that_fails_at_random_is_never_called_order_dependent() {
     for seed in 0..300 {
@@ -321,7 +321,7 @@ fn a_test_that_fails_at_random_is_never_called_order_dependent() {
     }
 }
 
-/// Answers for a runner that keeps classes together, and knows no other order.
+/// Answers like a runner that keeps classes together, and knows no other order.
 fn class_by_class(suite: &Suite, experiment: &Experiment) -> Observation {
     let tests = experiment.repetition.attempts(&experiment.order);
     let mut classes: Vec<_> = tests.iter().map(|test| suite.class_of(*test)).collect();
@@ -330,7 +330,7 @@ fn class_by_class(suite: &Suite, experiment: &Experiment) -> Observation {
     distinct.sort_unstable();
     distinct.dedup();
     assert_eq!(classes.len(), distinct.len(), "{tests:?} parts a class");
-    // Test 7 fails behind test 2, another class, and behind 5 and 6 together, of its own class.
+    // Test 7 fails after test 2 of another class, and after 5 and 6 of its own class together.
     let place = |test| tests.iter().position(|it| *it == at(test));
     let is_before = |test| place(test).is_some_and(|there| Some(there) < place(7));
     let fails = is_before(2) || (is_before(5) && is_before(6));
@@ -361,8 +361,8 @@ fn classes_are_never_parted_where_the_runner_keeps_them_together() {
     }
 }
 
-/// A runner that knows only the order in which tests are listed: test 5 fails behind test 2 unless
-/// test 3 comes between.
+/// Answers like a runner that only knows the order in which tests are listed: test 5 fails after
+/// test 2 unless test 3 comes in between.
 fn as_listed(experiment: &Experiment) -> Observation {
     let tests = experiment.order.tests();
     assert!(tests.is_sorted(), "{tests:?} cannot be run");
@@ -392,7 +392,7 @@ fn only_subsequences_are_run_where_the_runner_keeps_the_listed_order() {
             assert_eq!(finding.verdict, Verdict::NotFlaky, "{depth:?}");
         }
     }
-    // With its cleaner in every whole order, it takes the search one by one to see the victim.
+    // Its cleaner is in every whole order, so only the one-by-one search sees the victim.
     let analysis =
         Analysis::new(Rc::clone(&suite), unlimited(), |lab| explain(lab, at(5), Depth::OneByOne));
     let (finding, _) = analysis.drive(2, answer);

@@ -29,7 +29,7 @@ fn settings(configuration: Configuration) -> RoundSettings {
     RoundSettings { configuration, rounds: 8, ..RoundSettings::of_the_study(1) }
 }
 
-/// The tool on a suite in which a test fails where `fails` says so, and all runs it made.
+/// Runs the tool on a suite in which tests fail as `fails` says; returns all runs it made.
 fn play(
     settings: RoundSettings,
     fails: impl Fn(&Experiment, TestIndex) -> bool,
@@ -86,7 +86,7 @@ fn the_next_rounds_are_run_while_a_test_is_put_to_the_test() {
         experiments.iter().map(|experiment| observation(experiment, victim)).collect()
     });
     assert_eq!(report, play(settings, victim).0, "what is found does not depend on the width");
-    // The original order is run alone, and at the end what the last rounds showed is verified.
+    // The original order runs by itself, and what the last rounds showed is verified at the end.
     let n_alone = n_asked.iter().filter(|n| **n == 1).count();
     assert!(n_alone <= 1 + 3, "{n_asked:?}");
     assert!(
@@ -95,7 +95,7 @@ fn the_next_rounds_are_run_while_a_test_is_put_to_the_test() {
     );
 }
 
-/// Of the classifications of seed 1265 both are those of Fig 2.1, in the rounds printed there: t3
+/// Of the classifications of seed 1265 both are as in Fig 2.1, in the rounds printed there: t3
 /// fails in round 3 and is NOD, t1 fails in rounds 7 and 8 and is OD. Rounds count from 0 here.
 #[test]
 fn example_1_comes_out_as_in_fig_2_1() {
@@ -112,7 +112,7 @@ fn example_1_comes_out_as_in_fig_2_1() {
 }
 
 /// t1 fails in 2 of the 8 class-compatible orders, so 8 rounds miss it with probability (3/4)^8;
-/// the module is given up if t3, which fails in 1 of 8 runs, fails in all 3 tries. That leaves
+/// the module is discarded if t3, which fails in 1 of 8 runs, fails in all 3 tries. That leaves
 /// 0.8981 for "t1 is OD": of 2000 seeds 1796, and with tails of one in a million 1729 to 1858.
 #[test]
 fn t1_of_example_1_is_found_as_often_as_the_closed_form_says() {
@@ -154,7 +154,7 @@ fn a_known_class_is_checked_again_always_never_or_in_a_share_of_the_failures() {
         let (report, asked) = play(settings, victim);
         let (class, rounds) = &report.flaky[&at(0)];
         assert_eq!(*class, Class::OrderDependent);
-        // One run of set-up and 40 rounds; each classification runs two truncated orders.
+        // One run of set-up and 40 rounds; each classification makes two truncated runs.
         (asked.len() - 41, 2 * rounds.len())
     };
     let (never, all) = n_runs(0.0);

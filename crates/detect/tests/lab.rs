@@ -1,5 +1,5 @@
-//! An analysis asks for no more than there is room and budget for, takes answers in any order, and
-//! always has an answer of its own.
+//! An analysis asks for no more than room and budget allow, takes answers in any order, and always
+//! has an answer of its own.
 
 #![expect(
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ fn alone(test: usize) -> Order {
     Order::from_distinct([at(test)])
 }
 
-/// All tests passed.
+/// An observation in which all tests passed.
 fn passing(experiment: &Experiment) -> Observation {
     let attempt =
         |test| Attempt { test, outcome: Outcome::Passed, duration: std::time::Duration::ZERO };
@@ -53,7 +53,7 @@ fn tests_of(experiments: &[Experiment]) -> Vec<usize> {
     experiments.iter().map(|e| e.order.tests()[0].get()).collect()
 }
 
-/// Ten tests alone, all asked for at once.
+/// Runs ten tests alone, all asked for at once.
 async fn ten_alone(lab: Lab) -> usize {
     let runs = join_all((0..10).map(|test| lab.run(alone(test)))).await;
     runs.into_iter().flatten().count()
@@ -121,7 +121,7 @@ fn a_refused_run_leaves_room_for_the_analysis_to_do_something_smaller() {
 fn a_question_nobody_waits_for_any_more_is_not_asked() {
     let mut analysis = Analysis::new(suite(5), unlimited(), |lab| async move {
         let given_up = Box::pin(lab.run(alone(1)));
-        // `select` looks at the first, so that it waits at the desk, and drops it.
+        // `select` polls the first, so that it is waiting at the desk, and then drops it.
         drop(select(given_up, ready(())).await);
         lab.run(alone(2)).await.is_ok()
     });
@@ -153,7 +153,7 @@ fn investigations_go_before_exploration() {
     assert_eq!(spent, (2, 2, 0), "each part has its own account");
 }
 
-/// Beyond half of the budget, exploration leaves alone what is put aside for investigations.
+/// Beyond half of the budget, exploration leaves alone what was put aside for investigations.
 #[test]
 fn what_is_put_aside_is_left_to_investigations() {
     let budget = unlimited().with_runs(10).unwrap();

@@ -60,7 +60,7 @@ const FAILED: Outcome = Outcome::Failed { phase: Phase::Call };
 const TIMED_OUT: Outcome = Outcome::TimedOut { after: Duration::from_secs(1) };
 const CRASHED: Outcome = Outcome::Crashed { signal: None };
 
-/// The lab after these runs. Some tests are watched from the start, all of them at the end.
+/// A lab after these runs. Some tests are watched from the start, all of them at the end.
 fn lab_after(scripts: &[Script], watched_early: &[TestIndex]) -> Lab {
     let suite = Rc::new(Suite::of_sizes(&[N_TESTS]).unwrap());
     let early = watched_early.to_vec();

@@ -1,4 +1,4 @@
-//! Faults of detection that were found by trying, each with the suite that showed it.
+//! Faults of detection found by experiment, each with the suite that showed it.
 
 #![expect(
     clippy::unwrap_used,
@@ -93,8 +93,7 @@ fn a_polluter_that_cleaners_hide_in_both_directions_is_found() {
 
 #[test]
 fn asking_about_every_single_test_finds_what_every_arrangement_hides() {
-    // Every other test is a cleaner: only a run in which the polluter stands right before the
-    // victim shows it.
+    // Every other test is a cleaner: only a run with the polluter right before the victim shows it.
     let cleaners: Vec<usize> = (0..40).filter(|test| ![10, 30].contains(test)).collect();
     let sim = forty(10, &cleaners, &[]);
     let finding = ask(&sim, Depth::Exhaustive);
@@ -115,7 +114,7 @@ fn groups_are_named_in_a_fixed_order() {
 
 #[test]
 fn what_was_never_seen_to_pass_is_not_confirmed_to_fail_always() {
-    // A burst of six runs, or two of them, looks like a test that always fails.
+    // One or two bursts of six runs look like a test that always fails.
     for seed in 0..50 {
         let burst = Phenomenon::Random {
             test: at(30),
@@ -131,8 +130,8 @@ fn what_was_never_seen_to_pass_is_not_confirmed_to_fail_always() {
 
 #[test]
 fn the_five_steps_conclude_nothing_from_runs_that_say_nothing() {
-    // The one test after which the target fails crashes every other time: in some of these suites
-    // when the failing pair is run again.
+    // The only test after which the target fails crashes every other time: in some of these suites
+    // when the failing pair is repeated.
     let polluted = Variable(0);
     let verdict = |seed| {
         let mut behaviours = vec![Behaviour::default(); 40];
@@ -198,14 +197,14 @@ fn the_time_limit_holds_once_the_cost_of_a_process_is_known() {
             flake_rate_min: Rate::new(0.01).unwrap(),
         };
         let (_, spent) = drive(&sim, budget, 1, |lab| campaign(lab, settings));
-        // One run may take longer than expected before anything is known.
+        // One run may take longer than expected, as long as nothing is known.
         assert!(spent.time <= limit + sim.timing().process_start * 2, "{:?}", spent.time);
     }
 }
 
-/// One test moves the failure rate of another. By itself it was not seen to, but with others beside
-/// it, and each run after which the target failed seemed to hold another such group: to look for
-/// them took three million runs.
+/// One test moves the failure rate of another. That did not show for the test by itself, but it did
+/// with others beside it, and each run after which the target failed seemed to contain another such
+/// group: searching for them took three million runs.
 #[test]
 fn the_search_for_what_moves_a_rate_comes_to_an_end() {
     let sim = generate(&Recipe::typical(43), 729).unwrap();
@@ -220,8 +219,8 @@ fn the_search_for_what_moves_a_rate_comes_to_an_end() {
 
 #[test]
 fn runs_that_cannot_be_started_do_not_use_up_the_budget() {
-    // marshmallow has the time of day in the names of its tests: a process with another hash seed
-    // collects other ones.
+    // The names of tests in marshmallow contain the time of day: a process with another hash seed
+    // collects different ones.
     let sim = forty(10, &[], &[]);
     let budget = unlimited().with_runs(1_000).unwrap();
     let mut n_refused = 0;

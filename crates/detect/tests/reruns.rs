@@ -32,7 +32,7 @@ impl Policy for Scheduled {
     }
 }
 
-/// Tests of which one in twenty fails at random, quick ones and slow ones.
+/// Tests, quick and slow ones, one in twenty of which fails at random.
 fn tests(n: usize, seed: u64) -> Vec<Rerunnable> {
     let mut random = Random::new(seed);
     (0..n)
@@ -76,13 +76,13 @@ fn told(test: &Rerunnable) -> Exposure {
     if test.is_exposed { Exposure::Cause("Time".into()) } else { Exposure::Nothing }
 }
 
-/// What has nothing to do with the truth.
+/// An exposure that has nothing to do with the truth.
 fn misled(test: &Rerunnable) -> Exposure {
     let is_exposed = test.seconds.to_bits().count_ones().is_multiple_of(2);
     told(&Rerunnable { is_exposed, ..*test })
 }
 
-/// How long rerunning everything takes to each mark, and how long we do, in one suite.
+/// How long rerunning everything takes to reach each mark, and how long we take, in one suite.
 fn race(seed: u64, exposure: fn(&Rerunnable) -> Exposure) -> Vec<(f64, f64)> {
     let tests = tests(600, seed);
     let game = |policy: &mut dyn Policy, until| play(&tests, FORKED, policy, seed, until);
@@ -137,8 +137,8 @@ fn where_tests_are_alike_it_costs_what_rerunning_everything_costs() {
     assert_eq!(ours.found_at.len(), rerun_all.found_at.len());
 }
 
-/// As in a real project (pymemorydb): nearly all tests call a generator of random numbers, and the
-/// one that fails by it takes as long as all others together.
+/// As in a real project (pymemorydb): nearly all tests call a random number generator, and the one
+/// that fails because of it takes as long as all others together.
 #[test]
 fn the_slowest_test_of_a_quick_suite_is_not_left_for_last() {
     let test = |index| Rerunnable {

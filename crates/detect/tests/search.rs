@@ -1,5 +1,5 @@
-//! The search names a group that has the effect, from which nothing can be left out, and asks few
-//! questions for it.
+//! The search names a group that has the effect and from which nothing can be left out, with few
+//! questions.
 
 #![expect(
     clippy::unwrap_used,
@@ -75,7 +75,7 @@ fn oracle(lab: Lab, target: TestIndex) -> Oracle {
 }
 
 /// The group found in a prefix, and how many questions it took: a deterministic target answers each
-/// with one run, and the same one again for nothing.
+/// with one run, and repeated questions cost nothing.
 fn search(sim: &SimSuite, prefix: &[TestIndex], width: usize) -> (Option<Group>, u64) {
     let target = at(sim.suite().n_tests() - 1);
     let prefix = prefix.to_vec();
@@ -105,8 +105,8 @@ fn questions_max(n: usize, k: usize) -> f64 {
     k as f64 * (1.5 * (n as f64).log2() + 5.0) + 2.0
 }
 
-/// A suite of `n` tests in some order, of which 1 to 4 have the effect together; places are drawn
-/// from all.
+/// A suite of `n` tests in some order, 1 to 4 of which have the effect together; their places are
+/// drawn from all.
 fn planted() -> impl Strategy<Value = (usize, Vec<usize>, u64, bool)> {
     (4_usize..=200).prop_flat_map(|n| {
         let group = proptest::sample::subsequence((0..n).collect::<Vec<_>>(), 1..=4).prop_shuffle();
@@ -126,7 +126,7 @@ proptest! {
         let mut prefix: Vec<TestIndex> = (0..n).map(at).collect();
         Random::new(seed).shuffle(&mut prefix);
         if in_one_order {
-            // The tests of the group change places so that they stand in the order listed.
+            // The tests of the group swap places so that they are in the order listed.
             let mut places: Vec<usize> =
                 (0..n).filter(|i| group.contains(&prefix[*i].get())).collect();
             places.sort_unstable();
@@ -195,7 +195,7 @@ proptest! {
     }
 }
 
-/// Reiter's tree leaves out `a`, then `b` and `c` in turn: a halving that stops at the first group
+/// Reiter's tree leaves out `a`, then `b` and `c` in turn: halving that stops at the first group
 /// would not see the second.
 #[test]
 fn two_groups_that_share_a_test_are_both_found() {
@@ -213,7 +213,7 @@ fn twenty_polluters_that_each_suffice_are_all_found() {
     assert_eq!(found, groups.iter().map(|g| vec![at(g[0])]).collect::<Vec<Group>>());
 }
 
-/// A search is known that needs 72 questions for a pair among 1,000; halving gives a wrong answer.
+/// A known search needs 72 questions for a pair among 1,000; halving gives a wrong answer.
 #[test]
 fn a_pair_among_1_000_tests_takes_fewer_questions_than_one_by_one_deletion_with_growing_steps() {
     let sim = overlapping(1_000, &[vec![137, 790]]);
@@ -223,7 +223,7 @@ fn a_pair_among_1_000_tests_takes_fewer_questions_than_one_by_one_deletion_with_
     assert!(n_questions < 72, "{n_questions} questions");
 }
 
-/// Cutting from the front never parts the polluter from the cleaner behind it.
+/// Cutting from the front never separates the polluter from the cleaner after it.
 #[test]
 fn a_cleaner_in_the_prefix_does_not_mislead_the_search() {
     // 20 is cleaned by 30; 60 is not cleaned.
@@ -237,8 +237,8 @@ fn a_cleaner_in_the_prefix_does_not_mislead_the_search() {
     }
 }
 
-/// Test 1 keeps test 5 from cleaning up behind test 3. With 5 in the prefix 1 cannot be cut, but
-/// it is 3 alone that pollutes.
+/// Test 1 keeps test 5 from cleaning up after test 3. With 5 in the prefix, 1 cannot be cut, but
+/// only 3 pollutes.
 #[test]
 fn a_test_that_only_stops_a_cleaner_is_not_part_of_the_group() {
     let (stopped, polluted) = (Variable(0), Variable(1));
@@ -258,7 +258,8 @@ fn a_test_that_only_stops_a_cleaner_is_not_part_of_the_group() {
     }
 }
 
-/// More tests than [`GROUP_SIZE_MAX`] acting together are given up, not cut short.
+/// If more than [`GROUP_SIZE_MAX`] tests act together, the search gives up and names no part of
+/// them.
 #[test]
 fn a_group_is_found_whole_or_not_at_all() {
     let group = |size| vec![(0..size).map(|i| 5 * i).collect::<Vec<usize>>()];

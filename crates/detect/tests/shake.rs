@@ -1,4 +1,4 @@
-//! Shaking tests with planted truth: are the right factors named, and for how many runs?
+//! Shaking tests with planted truth: are the right factors named, and with how many runs?
 
 #![expect(
     clippy::unwrap_used,
@@ -18,25 +18,25 @@ use unflake_model::{
 use unflake_stats::plan::runs_needed;
 use unflake_stats::rate::Rate;
 
-/// What makes the test end otherwise.
+/// A planted reason for the test to end differently.
 #[derive(Clone, Copy)]
 struct Rule {
-    /// All of them must be on.
+    /// The factors that must all be on.
     factors: Factors,
-    /// In which share of all seeds it matters.
+    /// The share of all seeds under which it matters.
     seeds: f64,
-    /// How often, when it matters.
+    /// How often it has the effect when it matters.
     chance: f64,
 }
 
 /// A test with planted truth.
 #[derive(Clone)]
 struct World {
-    /// How often it fails anyway.
+    /// How often it fails without any factor.
     anyway: f64,
     rules: Vec<Rule>,
     seed: u64,
-    /// Factors that are tried first.
+    /// The factors to try first.
     quick: Factors,
 }
 
@@ -97,7 +97,7 @@ fn rule(factors: &[Factor], seeds: f64, chance: f64) -> Rule {
     Rule { factors: set(factors), seeds, chance }
 }
 
-/// What was named in many suites with this truth.
+/// What was named in many worlds with this truth.
 #[derive(Debug, Default)]
 struct Score {
     right: u64,
@@ -123,7 +123,7 @@ fn score(anyway: f64, rules: &[Rule]) -> Score {
     score
 }
 
-/// Runs that one factor after the other would take to find one of the wanted rate.
+/// Runs that trying one factor after the other would take to find one with the wanted rate.
 fn one_by_one() -> u64 {
     let each = runs_needed(Rate::new(0.1).unwrap(), Confidence::USUAL).unwrap();
     each * Factor::ALL.len() as u64

@@ -1,4 +1,4 @@
-//! Every test of an order is run once, whatever tests do to the process.
+//! Every test of an order runs once, even if some end the process.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What is said about one test is what was planted, also where the order explains nothing.
+//! What is reported about one test is what was planted, even if the order explains nothing.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use unflake_sim::phenomenon::{Pollution, Together};
 use unflake_sim::{Phenomenon, Recipe, SimSuite, Timing, generate};
 use unflake_stats::rate::Rate;
 
-/// As for Python projects.
+/// The plan for Python projects.
 fn plan() -> Plan {
     Plan {
         depth: Depth::Roles,
@@ -57,7 +57,7 @@ fn every_non_idempotent_test_is_named_at_any_width() {
     assert_eq!(n_asked, 100);
 }
 
-/// Whoever runs a test twice must not take for non-idempotent what is something else.
+/// Running a test twice must not make something else look non-idempotent.
 #[test]
 fn no_other_test_is_called_non_idempotent() {
     let mut n_asked = 0;
@@ -75,7 +75,7 @@ fn no_other_test_is_called_non_idempotent() {
     assert!(300 < n_asked, "{n_asked}");
 }
 
-/// One test of 20 with this the matter.
+/// A suite of 20 tests with these phenomena.
 fn planted(phenomena: &[Phenomenon], seed: u64) -> SimSuite {
     let suite = Suite::of_sizes(&[5; 4]).unwrap();
     SimSuite::planted(suite, phenomena, Timing::USUAL, seed).unwrap()
@@ -105,7 +105,7 @@ fn a_choice_behind_it_is_still_found() {
 fn where_the_budget_ends_before_it_was_run_twice_the_answer_is_not_complete() {
     let sim = planted(&[Phenomenon::NonIdempotent { test: at(7) }], 1);
     let (whole, spent) = ask_about(&sim, at(7), unlimited(), 1);
-    // Eleven runs twice: one that shows it, ten that confirm it.
+    // Eleven runs twice in a row: one shows it, ten confirm it.
     let n_order = spent.runs - 11;
     for (n_runs, verdict) in [
         (n_order, Verdict::InsufficientEvidence),
@@ -120,7 +120,7 @@ fn where_the_budget_ends_before_it_was_run_twice_the_answer_is_not_complete() {
     assert!(whole.is_complete && whole.confirmed);
 }
 
-/// A cleaner on both sides of every polluter: no order of many tests shows it.
+/// There are cleaners on both sides of every polluter: no order of many tests shows it.
 #[test]
 fn a_victim_whose_polluter_is_always_cleaned_up_after_is_not_cleared() {
     for seed in 0..20 {
@@ -142,7 +142,7 @@ fn who_is_cleared_was_tried_in_every_way_and_it_is_said_how_far() {
     assert_eq!(finding.verdict, Verdict::NotFlaky);
     assert!(finding.is_complete && finding.confidence.is_some());
     let tried = finding.tried;
-    // 99 % sure to see what fails in 5 %: ln 0.01 / ln 0.95 = 89.8.
+    // 99 % confidence to see what fails in 5 % of runs: ln 0.01 / ln 0.95 = 89.8.
     assert!(90 <= tried.runs && 90 <= tried.orders && 90 <= tried.seeds && 90 <= tried.changed);
     assert_eq!(tried.neighbours, 19);
     assert_eq!((finding.spent, finding.tally.failures), (spent, 0));
@@ -174,7 +174,7 @@ fn of_a_choice_it_is_said_under_how_many_seeds_it_fails() {
     }
 }
 
-/// What earlier campaigns found is a hint: it may save runs, and misleads nobody.
+/// What earlier campaigns found is a hint: right ones may save runs, wrong ones mislead nobody.
 #[test]
 fn leads_right_or_wrong_change_no_answer() {
     let mut n_asked = 0;

@@ -1,4 +1,4 @@
-//! One agent: its process, its connection, and how far it has come.
+//! One agent: its process, its connection, and its current stage.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,28 +24,28 @@ use crate::workshop::Workshop;
 /// What an agent is for.
 #[derive(Debug)]
 pub(crate) enum Purpose {
-    /// To be forked from; or, where that is unsafe, to make the first run.
+    /// To be forked from; or, where forking is unsafe, to make the first run.
     Serve,
-    /// To make this run, and leave.
+    /// To make this run, and exit.
     Run(Box<Experiment>),
-    /// To wait for another run of its kind, which it was started differently from the others for.
+    /// To wait for another run of the kind for which it was started specially.
     Wait,
 }
 
 /// How far an agent has come.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// It collects.
+    /// It is collecting, and must be done by then.
     Starting { by: Duration },
-    /// It waits for runs.
+    /// It is waiting for runs.
     Ready,
-    /// It is gone; what it said before is still being read, at most until then.
+    /// Its process is gone; what it said before is still being read, at most until then.
     Gone { exit: Exit, by: Duration },
-    /// It will not be of use any more.
+    /// It is of no further use.
     Failed(StartErrorKind),
 }
 
-/// One agent.
+/// An agent that was started.
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub(crate) process: Process,
@@ -55,15 +55,15 @@ pub(crate) struct Agent {
     server: Option<Arc<UnixStream>>,
     has_connected: bool,
     folder: String,
-    /// Where it has the tests, if not where the others have them.
+    /// Its positions of tests, if they differ from those of the other agents.
     pub(crate) places: Option<BTreeMap<String, usize>>,
-    /// The variables that it was started with besides, if it was started for runs of a kind.
+    /// The additional variables it was started with, if it was started for runs of some kind.
     pub(crate) own_env: Vec<(OsString, OsString)>,
 }
 
 impl Agent {
-    /// Starts one, whose interpreter is given these flags besides. What becomes of it, the inbox
-    /// will hear.
+    /// Starts an agent whose interpreter gets these additional flags. Everything it does arrives at
+    /// the inbox.
     pub(crate) fn spawn(
         id: AgentId,
         (purpose, flags): (Purpose, &[OsString]),
@@ -109,7 +109,7 @@ impl Agent {
         })
     }
 
-    /// Whether it was started differently from the others, for a run whose tests are all there.
+    /// Whether it was started specially, for a run all of whose tests it has.
     pub(crate) fn can_find_all(&self, places: &BTreeMap<String, usize>, roster: &Roster) -> bool {
         let Purpose::Run(experiment) = &self.purpose else { return false };
         let is_there = |test| roster.id(test).is_some_and(|id| places.contains_key(id.as_str()));
@@ -122,7 +122,7 @@ impl Agent {
         self.has_connected = true;
     }
 
-    /// Whether it ever was connected.
+    /// Whether it has ever been connected.
     pub(crate) fn has_connected(&self) -> bool {
         self.has_connected
     }
@@ -136,7 +136,7 @@ impl Agent {
         self.server.is_some()
     }
 
-    /// Says something to it.
+    /// Sends it a message.
     pub(crate) fn say(&self, message: &ToAgent) -> io::Result<()> {
         match &self.server {
             Some(stream) => frame::write(&mut &**stream, message),
@@ -147,7 +147,7 @@ impl Agent {
     /// Hangs up: it kills its runs and leaves.
     pub(crate) fn hang_up(&mut self) {
         if let Some(stream) = self.server.take() {
-            // Fails if it has hung up before us.
+            // Fails if it has hung up already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -185,7 +185,7 @@ fn command(
     }
 }
 
-/// A secret nobody can guess.
+/// A secret that nobody can guess.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -1,30 +1,30 @@
 //! The only way the engine learns the time.
 //!
-//! Times are spans since the engine was started. Whatever decides by time (which attempt ran out of
-//! it, when a run is over) is a pure function of such spans and is tested with made-up ones; only
-//! the outermost loop reads this clock.
+//! Times are spans since the engine was started. Everything that decides by time (which attempt
+//! exceeded its limit, when a run is over) is a pure function of such spans and is tested with
+//! made-up ones; only the outermost loop reads this clock.
 //!
 //! Time in which the whole machine stood still (a virtual machine that was paused, a terminal that
-//! stopped every process of ours) is left out: no test has taken it, so no limit may be run into
-//! because of it. A thread that does nothing else looks at the clock several times a second; where
-//! nobody has looked for much longer than that, nobody of us was awake. Shorter pauses are not
-//! seen, nor are those of the tests alone, which are what limits are for.
+//! stopped all our processes) is left out: no test has used it, so it must not exceed any limit. A
+//! thread that does nothing else looks at the clock several times a second; if nobody has looked
+//! for much longer than that, none of us was awake. Shorter pauses are not noticed, nor are pauses
+//! of the tests alone, which limits are for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often somebody looks at the clock while we are awake.
+/// How often the thread looks at the clock while we are awake.
 const BEAT: Duration = Duration::from_millis(250);
-/// Without a look for this long, nobody was. More than a busy machine keeps a thread waiting, less
-/// than any limit that matters.
+/// After this long without a look, we were not awake. More than a busy machine keeps a thread
+/// waiting, less than any limit that matters.
 const STILL_MIN: Duration = Duration::from_secs(1);
 
-/// Counts from the moment it was made, while we are awake.
+/// Counts the time since it was made, as long as we are awake.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     began: Instant,
-    /// Nothing if nobody could be found to look: then all time counts.
+    /// `None` if no thread could be started to look: then all time counts.
     waking: Option<Arc<Mutex<Waking>>>,
 }
 
@@ -54,7 +54,7 @@ fn look(waking: &Mutex<Waking>, at: Duration) -> Duration {
     waking.lock().unwrap_or_else(PoisonError::into_inner).look(at)
 }
 
-/// How much of the time that went by we were awake.
+/// How much of the elapsed time we were awake.
 #[derive(Debug, Default)]
 struct Waking {
     looked_at: Duration,
@@ -62,13 +62,13 @@ struct Waking {
 }
 
 impl Waking {
-    /// Somebody looks, when so much time went by; the part of it that counts.
+    /// Called when this much time has elapsed; returns the part of it that counts.
     fn look(&mut self, at: Duration) -> Duration {
         let unseen = at.saturating_sub(self.looked_at);
         if STILL_MIN <= unseen {
             self.stood_still += unseen.saturating_sub(BEAT);
         }
-        // Two who look at once may come in the other order.
+        // Two concurrent looks may arrive out of order.
         self.looked_at = self.looked_at.max(at);
         self.looked_at.saturating_sub(self.stood_still)
     }

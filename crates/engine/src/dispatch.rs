@@ -1,14 +1,14 @@
-//! Who runs next?
+//! Which run is next?
 //!
-//! First come, first served, as long as there is room; but a run under which an agent has died
-//! runs alone. One more than there is room for is handed to the agent that runs are forked from: it
-//! begins while we are still busy with what the last one had to say.
+//! First come, first served, as long as there is room; but a run during which an agent died runs
+//! alone. One run more than there is room for is handed to the agent that runs are forked from: it
+//! begins while we are still busy with the results of the last one.
 //!
-//! Where runs are not forked, each takes an agent that was started while others were running: a
-//! virtual machine, or a suite that takes long to collect, then costs no waiting.
+//! If runs are not forked, each takes an agent that was started while others were running, so that
+//! starting a virtual machine, or collecting a slow suite, costs no waiting.
 //!
-//! A run that needs an interpreter of its own (strings hashed otherwise, say) is forked as well;
-//! the interpreter then waits for another run of its kind. Of those that wait, few are kept.
+//! A run that needs its own interpreter (with another hash seed, say) is forked as well; the
+//! interpreter then waits for another run of its kind. Only a few of them are kept.
 
 use std::ffi::OsString;
 use std::io;
@@ -26,10 +26,10 @@ use crate::launch::{Launch, Perturbing};
 use crate::looking;
 use crate::running::{Limits, Running};
 
-/// So many runs wait at the agent, at most.
+/// How many runs may wait at the agent.
 const N_AHEAD: usize = 1;
 
-/// After so many that did not come up, agents are started when they are needed, and not before.
+/// After this many failed starts, agents are only started when they are needed.
 const SPARES_FAILED_MAX: usize = 3;
 
 fn perturb(launch: &Launch, environment: Environment) -> Option<Box<Perturb>> {
@@ -42,7 +42,7 @@ fn perturb(launch: &Launch, environment: Environment) -> Option<Box<Perturb>> {
 }
 
 impl Engine {
-    /// Starts what there is room for.
+    /// Starts as many runs as there is room for.
     pub(crate) fn dispatch(&mut self) -> Result<(), EngineError> {
         while let Some(next) = self.waiting.front() {
             let n_running = self.running.len() + self.n_cold_starting();
@@ -65,19 +65,19 @@ impl Engine {
             let is_plain = self.own_flags(&next.experiment).is_empty();
             let is_ready = |id: &AgentId| self.agents.get(id).is_some_and(Agent::is_ready);
             let agents = self.server.into_iter().chain(self.spares.iter().copied());
-            // Those who wait were not started to make choices, or to trace.
+            // Agents that wait were not started to perturb choices or to trace.
             let server = agents.filter(|_| is_plain).find(is_ready);
             match (server, is_cold) {
                 (Some(server), _) => {
                     let Some(next) = self.waiting.pop_front() else { break };
                     if is_cold {
-                        // It can make one run.
+                        // It can make one run only.
                         self.server = self.server.filter(|id| *id != server);
                         self.spares.retain(|id| *id != server);
                     }
                     self.begin(server, next, is_ahead)?;
                 }
-                // One is on its way.
+                // An agent for it is starting.
                 (None, true) if is_plain && n_running < self.spares.len() => break,
                 (None, true) => {
                     let Some(next) = self.waiting.pop_front() else { break };
@@ -90,18 +90,18 @@ impl Engine {
         Ok(())
     }
 
-    /// How many runs for which there is no room can wait at the agent.
+    /// How many runs beyond the available room can wait at the agent.
     pub fn n_ahead(&self) -> usize {
         if self.why_cold().is_none() { N_AHEAD } else { 0 }
     }
 
-    /// Whether this one can.
+    /// Whether this run can wait at the agent.
     fn takes_ahead(&self, experiment: &Experiment, n_running: usize) -> bool {
         n_running < self.launch.jobs.max(1) + self.n_ahead()
             && self.launch.env_for(experiment).is_empty()
     }
 
-    /// Starts agents ahead, as many as there may be runs at once, while there is something to run.
+    /// Starts agents in advance, as many as there may be concurrent runs, while runs are waiting.
     fn start_spares(&mut self) {
         let is_busy = !self.running.is_empty() || !self.waiting.is_empty();
         if self.why_cold().is_none() || !is_busy {
@@ -112,7 +112,7 @@ impl Engine {
         {
             match self.spawn(Purpose::Serve) {
                 Ok(id) => self.spares.push(id),
-                // What the matter is will be told when a run needs one.
+                // The reason will be reported when a run needs an agent.
                 Err(_) => self.n_spares_failed += 1,
             }
         }
@@ -124,7 +124,7 @@ impl Engine {
         self.agents.values().filter(is_starting).count()
     }
 
-    /// An agent that was started for runs with these variables, and waits for another.
+    /// An agent that was started for runs with these variables, and waits for another one.
     fn idle(&self, own_env: &[(OsString, OsString)]) -> Option<AgentId> {
         let is_one =
             |id: &&AgentId| self.agents.get(id).is_some_and(|agent| agent.own_env == own_env);
@@ -214,15 +214,15 @@ impl Engine {
         running.scratch = Some(scratch);
         running.stderr_mark = agent.process.stderr().mark();
         if agent.say(&message).is_err() {
-            // It is dying, or stuck; either way its end will be heard.
+            // It is dying or stuck; either way its end will be noticed.
             agent.process.signal(Signal::KILL);
         }
         self.running.insert(ticket, running);
         Ok(())
     }
 
-    /// How long a run and its tests may take. What is looked at or disturbed is slower by a factor
-    /// that nobody knows, so that nothing learnt holds for it.
+    /// The time limits of a run and its tests. Watching and perturbing slow tests down by an
+    /// unknown factor, so learnt limits do not apply to them.
     fn limits(&self, experiment: &Experiment) -> Limits {
         let most = self.launch.test_timeout;
         let is_plain = !experiment.environment.is_perturbed() && experiment.look.is_nothing();
@@ -232,7 +232,7 @@ impl Engine {
         Limits { test: most, run: self.launch.run_timeout, learnt }
     }
 
-    /// The open choices that a run is to make.
+    /// The open choices that a run perturbs.
     fn choices(&self, experiment: &Experiment) -> Option<Choices> {
         let (choosing, seed) = self.launch.choosing(experiment)?;
         let seed = (choosing.seed_of)(seed);
@@ -241,7 +241,7 @@ impl Engine {
         Some(Choices { seed, first, last: range.map(|range| *range.end()) })
     }
 
-    /// What an interpreter is given besides that is started for this run.
+    /// The additional flags of the interpreter for this run.
     fn own_flags(&self, experiment: &Experiment) -> &[OsString] {
         self.launch.own_flags(experiment, experiment.look.calls != Calls::Unseen)
     }
@@ -260,7 +260,7 @@ impl Engine {
     }
 }
 
-/// What is to be put back so that tests do not meet, if that is asked for.
+/// The state to put back so that tests do not affect each other, if that is wanted.
 fn everything_between(repetition: Repetition) -> Option<Restore> {
     let Repetition::Apart { n_common, .. } = repetition else { return None };
     Some(Restore { before: n_common + 2, again: true, items: Vec::new(), all_but: true })

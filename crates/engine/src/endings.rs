@@ -2,8 +2,8 @@
 //!
 //! When the agent that runs are forked from dies, one of the runs under way may have killed it, and
 //! nobody saw which. So they are *suspects*: each begins again alone. If the agent dies again, that
-//! run is to blame, and it ends with a crash of the test that was under way; if not, it was
-//! innocent, or the death had another cause.
+//! run is to blame, and it ends with a crash of the test that was running; if not, it was innocent,
+//! or the death had another cause.
 
 use std::net::Shutdown;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use crate::event::{Ending, Event, Isolation};
 use crate::inbox::AgentId;
 use crate::running::Running;
 
-/// How often in a row an agent may die before we give up.
+/// How many deaths of the agent in a row make us give up.
 const DEATHS_MAX: u32 = 3;
-/// So many agents may wait for another run of their kind, beside one for each job: each has the
-/// project in its memory.
+/// How many idle agents to keep in addition to one for each job: each has the project in its
+/// memory.
 const N_IDLE_BESIDE: usize = 2;
-/// How long we wait before the first new start; then twice as long each time.
+/// The pause before the first restart; it doubles each time.
 const RESTART_PAUSE: Duration = Duration::from_millis(100);
 
 impl Engine {
-    /// A run is over, or at least this life of it.
+    /// A run is over, or has to begin again.
     pub(crate) fn finish(&mut self, ticket: Ticket) {
         let Some(mut running) = self.running.remove(&ticket) else { return };
         match (running.is_orphan(), running.is_suspect) {
@@ -41,7 +41,7 @@ impl Engine {
         if let Ending::Died(exit) = ending
             && !running.progress.has_begun()
         {
-            // No test can be to blame, and who asks the same again will be told the same.
+            // No test can be to blame, and asking again would have the same result.
             let why = format!("its process ended before the first test: {exit}");
             ending = Ending::NotStarted { why, stderr: self.last_words(&mut running) };
         }
@@ -56,7 +56,8 @@ impl Engine {
         self.conclude(running, ending);
     }
 
-    /// What the process of a run wrote past all capture, or its agent since it began.
+    /// What the process of a run wrote outside all capture, or what its agent wrote since the run
+    /// began.
     fn last_words(&self, running: &mut Running) -> String {
         running.stderr.take().unwrap_or_else(|| {
             let agent = self.agents.get(&running.agent);
@@ -65,7 +66,7 @@ impl Engine {
         })
     }
 
-    /// Reports a run that is over, and clears away what it leaves.
+    /// Reports a run that is over, and cleans up after it.
     pub(crate) fn conclude(&mut self, mut running: Running, ending: Ending) {
         self.n_deaths = 0;
         let observation = running.observation(self.clock.now());
@@ -73,7 +74,7 @@ impl Engine {
             observation.attempts.iter().for_each(|attempt| self.patience.learn(attempt));
         }
         let isolation = std::mem::take(&mut running.isolation);
-        // Else there may be a stray process that still writes there.
+        // Otherwise a stray process may still be writing there.
         if ending == Ending::Complete
             && isolation.applied.contains(&Level::Pid)
             && let Some(scratch) = running.scratch.take()
@@ -84,7 +85,7 @@ impl Engine {
         self.retire(&running);
     }
 
-    /// Clears away what a run leaves; also connections that a stray process holds open.
+    /// Cleans up after a run; also closes connections that a stray process holds open.
     pub(crate) fn retire(&mut self, running: &Running) {
         for connection in running.connections() {
             if let Some(Caller::Run(_, stream)) = self.callers.remove(connection) {
@@ -100,8 +101,8 @@ impl Engine {
         self.dismiss_if_forgotten(running.agent);
     }
 
-    /// An agent that was started for one run is kept for others of its kind, where it is there to
-    /// be forked from, and not too many wait already.
+    /// Keeps an agent that was started for one run for others of its kind, if it can be forked from
+    /// and not too many are idle already.
     fn keep_or_remove(&mut self, id: AgentId) {
         let is_cold = self.why_cold().is_some();
         let is_sound = |agent: &&mut Agent| {
@@ -118,7 +119,7 @@ impl Engine {
         }
     }
 
-    /// Lets nobody in as an agent that is gone, once none of its runs is waited for.
+    /// Stops accepting connections for an agent that is gone, once none of its runs is awaited.
     fn dismiss_if_forgotten(&self, id: AgentId) {
         let is_remembered = self.running.values().any(|running| running.agent == id);
         if !is_remembered && !self.agents.contains_key(&id) {
@@ -126,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// A run for which no process could be brought up is over.
+    /// Ends a run for which no process could be started.
     pub(crate) fn conclude_unstarted(&mut self, experiment: &Experiment, ending: Ending) {
         let why = match &ending {
             Ending::NotStarted { why, .. } => why.clone(),
@@ -156,7 +157,7 @@ impl Engine {
         Some(agent)
     }
 
-    /// Removes an agent that failed; says why, and what it wrote.
+    /// Removes an agent that failed; returns why it did, and what it wrote.
     pub(crate) fn bury(&mut self, id: AgentId) -> Option<(StartErrorKind, String)> {
         let agent = self.remove_agent(id)?;
         let (_, stderr) = agent.process.last_words();
@@ -166,10 +167,10 @@ impl Engine {
         }
     }
 
-    /// Looks after agents that have failed.
+    /// Deals with agents that have failed.
     pub(crate) fn sweep(&mut self) {
         if self.collected.is_none() {
-            // The first one: whoever waits for it looks after it.
+            // This is the first agent: the code waiting for it deals with it.
             return;
         }
         let is_failed = |agent: &Agent| matches!(agent.stage, Stage::Failed(_));
@@ -194,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// The agent that runs are forked from is gone. Starts another, unless that is hopeless.
+    /// The agent that runs are forked from is gone. Starts another one, unless that is hopeless.
     pub(crate) fn server_died(&mut self, id: AgentId, why: &str, stderr: String) {
         self.n_deaths += 1;
         let now = self.clock.now();
@@ -214,16 +215,16 @@ impl Engine {
         self.ready.push_back(Event::AgentDied { why: why.to_owned(), stderr });
     }
 
-    /// Puts a run whose agent died back in line, to be run alone.
+    /// Puts a run whose agent died back into the queue, to run alone.
     fn put_back(&mut self, running: Running) {
         self.retire(&running);
         let (is_ahead, experiment) = (running.is_ahead(), running.experiment);
         self.ready.push_back(Event::RunPutBack { run: experiment.run });
-        // One that had not begun has not killed anybody.
+        // A run that had not begun cannot have killed anything.
         self.waiting.push_front(Waiting { experiment, is_suspect: !is_ahead });
     }
 
-    /// The agent died twice under this run, the second time alone with it.
+    /// Ends a run under which the agent died twice, the second time alone with it.
     fn convict(&mut self, mut running: Running) {
         let (_, blame) = running.finish(self.clock.now());
         if let Some(blame) = blame {

@@ -1,8 +1,9 @@
-//! The face of the engine, and its one loop.
+//! The public interface of the engine, and its one loop.
 //!
-//! The engine is a state machine that is driven by whoever calls [`Engine::next_event`]: it starts
-//! what there is room for, waits for the next letter or the next deadline, and hands out events.
-//! What each letter means is in `hear`, who is next in `dispatch`, how it all ends in `endings`.
+//! The engine is a state machine driven by calls of [`Engine::next_event`]: it starts as many runs
+//! as there is room for, waits for the next letter or the next deadline, and hands out events. What
+//! follows from each letter is in `hear`, which run is next in `dispatch`, how runs and agents end
+//! in `endings`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::net::UnixStream;
@@ -26,24 +27,24 @@ use crate::running::{Action, Running};
 use crate::signals::signal_group;
 use crate::workshop::Workshop;
 
-/// How late we may be in seeing a deadline while letters keep coming: one that proves the deadline
-/// was met may stand in line.
+/// How late we may notice a deadline while letters keep coming: a letter that proves the deadline
+/// was met may still be in the queue.
 const LATE_MAX: Duration = Duration::from_secs(1);
-/// How long we wait where there is no deadline, for want of "for ever".
+/// How long we wait if there is no deadline; it stands for "forever".
 const LONG: Duration = Duration::from_hours(1);
 
-/// The number of a run on the wire. A run that begins again gets another, so that what is still
-/// being said about its first life is not taken for its second.
+/// The number of a run on the wire. A run that begins again gets a new one, so that messages of its
+/// first life are not mistaken for those of its second.
 pub(crate) type Ticket = u64;
 
-/// Whose connection it is.
+/// Who a connection belongs to.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
     Server(AgentId),
     Run(Ticket, Arc<UnixStream>),
 }
 
-/// A run that waits for its turn.
+/// A run that is waiting for its turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) experiment: Experiment,
@@ -54,7 +55,7 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) launch: Launch,
-    // Dropped in this order: processes first, then whom they speak to, then their files.
+    // Dropped in this order: processes first, then what they talk to, then their files.
     pub(crate) agents: BTreeMap<AgentId, Agent>,
     pub(crate) inbox: Inbox,
     pub(crate) workshop: Workshop,
@@ -64,17 +65,17 @@ pub struct Engine {
     pub(crate) roster: Roster,
     /// The agent that runs are forked from.
     pub(crate) server: Option<AgentId>,
-    /// Agents that were started ahead of the runs they will make, where runs are not forked.
+    /// Agents that were started before the runs they will make, if runs are not forked.
     pub(crate) spares: Vec<AgentId>,
     pub(crate) n_spares_failed: usize,
-    /// Agents that were started for runs of a kind and wait for another, the newest last.
+    /// Agents that were started for runs of some kind and wait for another one, newest last.
     pub(crate) idle: Vec<AgentId>,
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) running: BTreeMap<Ticket, Running>,
     pub(crate) callers: BTreeMap<ConnectionId, Caller>,
     pub(crate) ready: VecDeque<Event>,
-    /// Tests that have failed with a traceback. To make one takes a runner longer than most tests,
-    /// and a search asks the same victim a thousand times, so later failures come without.
+    /// Tests that have failed with a traceback. Making one takes a runner longer than most tests,
+    /// and a search asks the same victim a thousand times, so later failures have none.
     pub(crate) explained: BTreeSet<TestIndex>,
     pub(crate) patience: Patience,
     pub(crate) n_deaths: u32,
@@ -90,7 +91,7 @@ impl Engine {
         Self::start_and(launch, interrupt, || ())
     }
 
-    /// The same, with something to be done meanwhile.
+    /// As [`Engine::start`], with something to do in the meantime.
     pub fn start_and(
         launch: Launch,
         interrupt: &Interrupt,
@@ -160,10 +161,10 @@ impl Engine {
         }
     }
 
-    /// What was collected.
+    /// What the agent collected.
     ///
     /// # Panics
-    /// Never: an engine that was started has collected.
+    /// Never: an engine that was started has collected the tests.
     pub fn collected(&self) -> &Collected {
         self.collected.as_ref().expect("an engine that was started has collected")
     }
@@ -173,12 +174,12 @@ impl Engine {
         self.roster.tests_set_aside()
     }
 
-    /// The suite, with the run times that its tests are expected to take.
+    /// The suite, with the expected run times of its tests.
     pub fn suite(&self, duration_of: impl FnMut(&TestId) -> Duration) -> Suite {
         self.roster.suite(self.collected(), duration_of).controlled(self.launch.control)
     }
 
-    /// Why each run has a fresh process, if it has.
+    /// Why each run has a fresh process; `None` if runs are forked.
     pub fn why_cold(&self) -> Option<&str> {
         match (self.launch.start, &self.collected().fork) {
             (_, Some(why)) => Some(why),
@@ -187,32 +188,32 @@ impl Engine {
         }
     }
 
-    /// Why each run has a fresh process although it was to be forked, if so.
+    /// Why each run has a fresh process although runs should be forked; `None` otherwise.
     pub fn why_not_forked(&self) -> Option<&str> {
         self.why_cold().filter(|_| self.launch.start == Start::Fork)
     }
 
-    /// The levels of isolation that are asked for.
+    /// The levels of isolation that runs ask for.
     pub fn isolation(&self) -> &[Level] {
         &self.launch.isolation
     }
 
-    /// Asks for these levels of isolation from the next run on.
+    /// Sets the levels of isolation, from the next run on.
     pub fn set_isolation(&mut self, levels: Vec<Level>) {
         self.launch.isolation = levels;
     }
 
-    /// Lets attempts take this long, from the next run on.
+    /// Sets the time limit of attempts, from the next run on.
     pub fn set_test_timeout(&mut self, timeout: Duration) {
         self.launch.test_timeout = timeout;
     }
 
-    /// How many runs wait or are under way.
+    /// How many runs are waiting or under way.
     pub fn n_pending(&self) -> usize {
         self.waiting.len() + self.running.len() + self.n_cold_starting()
     }
 
-    /// Asks for a run. Does not wait; what becomes of it, [`Engine::next_event`] says.
+    /// Asks for a run, without waiting; [`Engine::next_event`] reports what becomes of it.
     pub fn submit(&mut self, experiment: &Experiment) -> Result<(), SubmitError> {
         let run = experiment.run;
         if !self.launch.can_make(experiment.environment) {
@@ -239,10 +240,10 @@ impl Engine {
         waiting.chain(self.running.values().map(|running| &running.experiment)).chain(starting)
     }
 
-    /// The next thing that happens; waits for it.
+    /// Waits for the next event.
     pub fn next_event(&mut self) -> Result<Event, EngineError> {
         loop {
-            // What was heard before an interrupt is told before it.
+            // Events that precede an interrupt are reported before it.
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);
             }
@@ -263,25 +264,25 @@ impl Engine {
         }
     }
 
-    /// For those who have something to say to whoever waits for the next event.
+    /// For those who must wake up whoever waits for the next event.
     pub fn waker(&self) -> Waker {
         self.inbox.waker()
     }
 
-    /// How the tests of a run under way have ended so far, for those who are about to give it up;
-    /// `None` if none has. The rest counts as not run.
+    /// How the tests of a run under way have ended so far, for callers about to give it up; `None`
+    /// if none has ended. The others count as not run.
     pub fn seen_so_far(&self, run: RunId) -> Option<Observation> {
         let running = self.running.values().find(|running| running.experiment.run == run)?;
         let seen = running.observation(self.clock.now());
         seen.attempts.iter().any(|attempt| attempt.outcome != Outcome::NotRun).then_some(seen)
     }
 
-    /// Forgets every run that waits or is under way, and kills what is running. No event follows.
+    /// Drops every run that is waiting or under way, and kills what is running. No event follows.
     pub fn kill_all(&mut self) {
         self.waiting.clear();
         self.ready.clear();
         for ticket in self.running.keys().copied().collect::<Vec<_>>() {
-            // One that nobody has heard of yet is killed when it is.
+            // A run whose process is not known yet is killed once it is.
             if self.running.get(&ticket).is_some_and(|running| running.pid.is_some()) {
                 self.signal(ticket, Signal::KILL);
             }
@@ -311,7 +312,7 @@ impl Engine {
         }
     }
 
-    /// When something is to be done if nothing is heard until then.
+    /// When something must be done if no letter arrives before.
     fn deadline(&self) -> Option<Duration> {
         let runs = self.running.values().map(Running::deadline).filter(|by| *by < Duration::MAX);
         let starts = self.agents.values().filter_map(|agent| match agent.stage {
@@ -321,7 +322,7 @@ impl Engine {
         runs.chain(starts).chain(self.restart_at).min()
     }
 
-    /// Does whatever is due.
+    /// Does everything that is due.
     fn expire(&mut self, now: Duration) {
         let due = self.running.iter().filter(|(_, running)| running.deadline() <= now);
         for ticket in due.map(|(ticket, _)| *ticket).collect::<Vec<_>>() {
@@ -362,7 +363,7 @@ impl Engine {
         }
     }
 
-    /// Sends a signal to the processes of a run; to its agent, if that has not said who they are.
+    /// Signals the processes of a run; its agent, if the processes are not known yet.
     pub(crate) fn signal(&mut self, ticket: Ticket, signal: Signal) {
         let Some(running) = self.running.get(&ticket) else { return };
         if running.is_gone() {
@@ -379,7 +380,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.kill_all();
-        // An agent that serves knows best whom to end; it is given a moment to do so.
+        // A serving agent knows best which processes to end; it is given a moment to do so.
         for agent in self.agents.values_mut() {
             agent.hang_up();
         }

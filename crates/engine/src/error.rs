@@ -1,4 +1,4 @@
-//! What can go wrong, each with the advice for it.
+//! What can go wrong, each with advice.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ use crate::process::Exit;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the tests with `{}`", .program.display())]
 pub struct StartError {
-    /// The interpreter.
+    /// The interpreter, as it was given.
     pub program: OsString,
     /// What went wrong.
     #[source]
@@ -31,24 +31,24 @@ pub enum StartErrorKind {
     /// Our own folder, socket or thread could not be made.
     #[error("cannot prepare the folder for the runs: {0}")]
     Folder(io::Error),
-    /// The process ended before it had collected.
+    /// The process ended before collection was complete.
     #[error("the process ended before the tests were collected: {0}")]
     Died(Exit),
-    /// It speaks another version of the protocol.
+    /// The agent speaks another version of the protocol.
     #[error("the agent speaks version {found} of the protocol, this build speaks {known}")]
     Version {
-        /// Its version.
+        /// The agent's version.
         found: u32,
-        /// Ours.
+        /// Our version.
         known: u32,
     },
-    /// It said something that makes no sense.
+    /// The agent sent something that makes no sense.
     #[error("the agent said something that makes no sense: {0}")]
     Protocol(String),
     /// The runner could not collect.
     #[error("{what}")]
     Failed {
-        /// What was tried.
+        /// The step that failed.
         what: String,
         /// The whole complaint.
         text: String,
@@ -62,13 +62,13 @@ pub enum StartErrorKind {
     /// A fresh agent found other tests than the first one.
     #[error("collecting again gave other tests: {difference}")]
     SuiteChanged {
-        /// The first difference.
+        /// The first difference between both.
         difference: String,
     },
     /// Collecting took too long.
     #[error("the tests were not collected within {after:?}")]
     TimedOut {
-        /// How long it had been given.
+        /// The time limit.
         after: Duration,
     },
     /// We were asked to stop.
@@ -77,7 +77,7 @@ pub enum StartErrorKind {
 }
 
 impl StartError {
-    /// What was said about it, in full.
+    /// The complaint in full, if there is one.
     pub fn complaint(&self) -> Option<String> {
         let said = match &self.kind {
             StartErrorKind::Failed { text, .. } => text.clone(),
@@ -91,8 +91,8 @@ impl StartError {
         (!said.trim().is_empty()).then_some(said)
     }
 
-    /// What to do about it, where `program_option` is the option that names another program to run
-    /// the tests with, if there is one.
+    /// What the user can do about it; `program_option` is the option that names another program to
+    /// run the tests with, if there is one.
     pub fn hint(&self, program_option: Option<&str>) -> Option<String> {
         match &self.kind {
             StartErrorKind::Interpreter(_) | StartErrorKind::Died(_) => {
@@ -119,26 +119,26 @@ impl StartError {
 /// An experiment that this engine cannot make.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// Circumstances cannot be perturbed here.
+    /// Circumstances cannot be perturbed with this agent.
     #[error("run {}: this agent cannot perturb a run", .run.0)]
     Perturbed {
-        /// The run.
+        /// The number of the run.
         run: RunId,
     },
-    /// The order speaks of a test that was not collected.
+    /// The order names a test that was not collected.
     #[error("run {}: test {test} does not exist: {n_tests} tests were collected", .run.0)]
     UnknownTest {
-        /// The run.
+        /// The number of the run.
         run: RunId,
-        /// The number given.
+        /// The test number given.
         test: usize,
-        /// How many tests there are.
+        /// How many tests the suite has.
         n_tests: usize,
     },
-    /// A run of this number is waiting or running.
+    /// A run with this number is waiting or running.
     #[error("run {} was submitted twice", .run.0)]
     Duplicate {
-        /// The run.
+        /// The number of the run.
         run: RunId,
     },
 }
@@ -149,7 +149,7 @@ pub enum EngineError {
     /// The agent dies whenever it is started.
     #[error("the agent died {n_deaths} times in a row without finishing a run, last: {last}")]
     AgentKeepsDying {
-        /// How often.
+        /// How often it died in a row.
         n_deaths: u32,
         /// How it ended the last time.
         last: String,

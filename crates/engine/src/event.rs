@@ -9,81 +9,81 @@ use unflake_wire::{Level, Perturbed, Refused};
 
 use crate::process::Exit;
 
-/// Something happened.
+/// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A run was handed to an agent.
     RunStarted {
-        /// Which.
+        /// The number of the run.
         run: RunId,
     },
     /// An attempt began.
     TestStarted {
-        /// The run.
+        /// The run it belongs to.
         run: RunId,
-        /// The test.
+        /// The test that is attempted.
         test: TestIndex,
-        /// Which attempt of it, from 0.
+        /// The number of the attempt among those of this test, from 0.
         attempt: usize,
     },
     /// An attempt is over.
     TestEnded {
-        /// The run.
+        /// The run it belongs to.
         run: RunId,
-        /// The test.
+        /// The test that was attempted.
         test: TestIndex,
-        /// Which attempt of it, from 0.
+        /// The number of the attempt among those of this test, from 0.
         attempt: usize,
-        /// How it ended.
+        /// How the attempt ended.
         outcome: Outcome,
-        /// How long it took.
+        /// How long the attempt took.
         duration: Duration,
-        /// What it had to say; a skipped test, why.
+        /// The complaint of a failed test; the reason of a skipped one.
         failure: Option<Failure>,
     },
     /// Circumstances of a run were perturbed.
     Perturbed {
-        /// The run.
+        /// The number of the run.
         run: RunId,
         /// What was perturbed, and what could not be.
         perturbed: Perturbed,
     },
     /// A run is over.
     RunEnded {
-        /// What was seen.
+        /// What was observed in the run.
         observation: Observation,
-        /// How it came to its end.
+        /// How the run ended.
         ending: Ending,
         /// Which levels of isolation held.
         isolation: Isolation,
     },
     /// The agent that runs are forked from died, and another is started.
     AgentDied {
-        /// How.
+        /// How it died.
         why: String,
         /// The end of what it wrote to its standard error.
         stderr: String,
     },
-    /// The agent died under this run, which waits to begin again: what was said about its tests so
-    /// far is void.
+    /// The agent died under this run, which waits to begin again: everything reported about its
+    /// tests so far is void.
     RunPutBack {
-        /// Which.
+        /// The number of the run.
         run: RunId,
     },
-    /// [`crate::Interrupt::raise`] was called. Runs go on.
+    /// [`crate::Interrupt::raise`] was called. Runs continue.
     Interrupted,
-    /// [`crate::Waker::wake`] was called: whoever waits here may have something else to do.
+    /// [`crate::Waker::wake`] was called: the caller may have something else to do.
     Woken,
     /// Nothing runs, and nothing waits to run.
     Idle,
 }
 
-/// What a test had to say about its outcome.
+/// What a test said about its outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// In one line.
+    /// The message, in one line.
     pub message: String,
-    /// In full.
+    /// The full text.
     pub text: String,
     /// What the test wrote to standard output.
     pub stdout: String,
@@ -91,10 +91,10 @@ pub struct Failure {
     pub stderr: String,
 }
 
-/// How a run came to its end.
+/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every test was run, every fixture torn down.
+    /// Every test was run and every fixture torn down.
     Complete,
     /// A test ended the session, as `pytest.exit` does; the tests after it were not run.
     CutShort,
@@ -102,27 +102,27 @@ pub enum Ending {
     TestTimedOut,
     /// The run took too long and was stopped. No test is to blame.
     RunTimedOut,
-    /// No test was under way, and for too long nothing happened.
+    /// No test was running, and nothing happened for too long.
     Hung,
-    /// The process left before it was done.
+    /// The process exited before it was done.
     Died(Exit),
-    /// The run killed the agent it was forked from, twice, the second time alone with it.
+    /// The run killed the agent it was forked from twice, the second time alone with it.
     KilledAgent,
-    /// No process could be brought up for it, or what it did says nothing about its tests; all of
-    /// them are not run.
+    /// No process could be started for it, or what happened says nothing about its tests; none of
+    /// them counts as run.
     NotStarted {
-        /// Why.
+        /// The reason.
         why: String,
         /// The end of what the process wrote to its standard error.
         stderr: String,
     },
 }
 
-/// Which parts of the world a run had for itself.
+/// The parts of the world that a run had to itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isolation {
-    /// Those it had.
+    /// The levels that were applied.
     pub applied: Vec<Level>,
-    /// Those it was to have, and why it did not.
+    /// The levels that were requested but not applied, with the reasons.
     pub refused: Vec<Refused>,
 }

@@ -21,7 +21,8 @@ use crate::roster::{self, Roster};
 use crate::running::Running;
 use crate::signals::signal_group;
 
-/// How long what a dead agent said is waited for. It is in the socket already; only we are slow.
+/// How long to wait for the last words of a dead agent. They are in the socket already; only we are
+/// slow.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl Engine {
@@ -32,7 +33,8 @@ impl Engine {
                 if let Some(caller) = self.admit(agent, connection, &hello, (&stream, at)) {
                     self.callers.insert(connection, caller);
                 } else {
-                    // A run we have given up, or an agent of another version. It may have left.
+                    // This is a run that we have given up, or an agent of another version. It may
+                    // leave.
                     let _ = stream.shutdown(Shutdown::Both);
                 }
             }
@@ -59,7 +61,7 @@ impl Engine {
         self.sweep();
     }
 
-    /// Who it is that has connected; `None` if we have nothing to talk about.
+    /// Identifies who has connected; `None` if we have no use for the connection.
     fn admit(
         &mut self,
         id: AgentId,
@@ -78,7 +80,7 @@ impl Engine {
                 Some(Caller::Server(id))
             }
             Role::Run => {
-                // Its agent may be gone by now; what it has to say counts all the same.
+                // Its agent may be gone by now; its messages count all the same.
                 let ticket = hello.run?;
                 let running = self.running.get_mut(&ticket)?;
                 if running.agent != id {
@@ -105,7 +107,7 @@ impl Engine {
                     running.heard(at);
                     running.pid = pid(raw).or(running.pid);
                 } else if let Some(pid) = pid(raw) {
-                    // We gave it up before it was there.
+                    // We gave it up before it connected.
                     signal_group(pid, Signal::KILL);
                 }
             }
@@ -116,7 +118,7 @@ impl Engine {
                     self.finish_if_over(run);
                 }
             }
-            // Not for a server to say; a newer agent may have its reasons.
+            // A server should not say this; a newer agent may have its reasons.
             FromAgent::Hello(_)
             | FromAgent::Alive {}
             | FromAgent::Isolated { .. }
@@ -141,7 +143,7 @@ impl Engine {
                 if !agent.can_find_all(&places, &self.roster) {
                     return self.fail(id, StartErrorKind::SuiteChanged { difference });
                 }
-                // Hashed otherwise, parameters taken from a set have another order.
+                // With another hash seed, parameters taken from a set have another order.
                 agent.places = Some(places);
             }
         } else {
@@ -209,8 +211,8 @@ impl Engine {
                 self.finish_if_over(ticket);
             }
             FromAgent::Failed { what, text } => running.failed(what, text),
-            // That it was heard is all there is to the first. The others are not for a run to say;
-            // a newer agent may have its reasons.
+            // `Alive` only shows that the run is not silent. A run should not say the others; a
+            // newer agent may have its reasons.
             FromAgent::Alive {}
             | FromAgent::Hello(_)
             | FromAgent::Collected(_)
@@ -239,7 +241,7 @@ impl Engine {
         self.finish_if_over(ticket);
     }
 
-    /// Without waiting for a deadline, where there is nothing left to wait for.
+    /// Finishes a run early if there is nothing left to wait for.
     fn finish_if_over(&mut self, ticket: Ticket) {
         let is_over = |r: &Running| r.is_gone() && r.progress.is_complete();
         if self.running.get(&ticket).is_some_and(is_over) {
@@ -253,7 +255,7 @@ impl Engine {
         }
     }
 
-    /// An agent has hung up, or said nonsense. It is of no use any more; its end will be heard.
+    /// An agent has hung up, or sent nonsense. It is of no further use; its end will be noticed.
     fn lost_server(&mut self, id: AgentId, error: Option<String>) {
         let Some(agent) = self.agents.get_mut(&id) else { return };
         if let Stage::Gone { exit, .. } = agent.stage {
@@ -265,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// The process of an agent is gone. What it said before may be read later than this is heard.
+    /// The process of an agent is gone. What it said before may be read after this.
     fn agent_exited(&mut self, id: AgentId, at: Duration) {
         let is_open = self.callers.values().any(|c| matches!(c, Caller::Server(of) if *of == id));
         let Some(agent) = self.agents.get_mut(&id) else { return };

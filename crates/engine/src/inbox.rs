@@ -1,11 +1,11 @@
-//! Everything the engine hears, in one queue.
+//! Everything that reaches the engine, in one queue.
 //!
 //! One thread accepts connections, one reads each of them, one waits for each process; all of them
 //! put letters into one bounded queue that only the engine reads. When the queue is full they wait,
-//! and so, in the end, does the agent: that is the back pressure.
+//! and so, eventually, does the agent: that is the back pressure.
 //!
-//! Who does not begin with a token we gave out is dropped, and never gets more memory than a first
-//! message.
+//! A connection that does not begin with a token we gave out is dropped, and never gets more memory
+//! than a first message.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -24,44 +24,44 @@ use unflake_wire::{FromAgent, Hello, Role};
 
 use crate::clock::Clock;
 
-/// How many letters may wait.
+/// How many letters may be queued.
 const LETTERS_MAX: usize = 32;
-/// How many messages go into one: who never pauses must come to wait, too.
+/// How many messages fit into one letter: a sender that never pauses must have to wait, too.
 const MESSAGES_MAX: usize = 8;
-/// How long a new connection is given for its first message.
+/// The time limit for the first message of a new connection.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an agent may leave a message of ours unread before it counts as stuck.
+/// How long an agent may leave our message unread before it counts as stuck.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of an agent, and of a connection: each is given once.
+/// The number of an agent, and of a connection: none is used twice.
 pub(crate) type AgentId = u64;
 pub(crate) type ConnectionId = u64;
 
-/// One thing that was heard, and when.
+/// One thing that arrived, and when.
 #[derive(Debug)]
 pub(crate) struct Letter {
     pub(crate) at: Duration,
     pub(crate) note: Note,
 }
 
-/// One thing that was heard.
+/// One thing that arrived.
 #[derive(Debug)]
 pub(crate) enum Note {
     /// An agent, or a run of it, has connected.
     Connected { connection: ConnectionId, agent: AgentId, hello: Hello, stream: Arc<UnixStream> },
-    /// It says something, in as many messages as came at once.
+    /// Messages from a connection, as many as came at once.
     Said { connection: ConnectionId, messages: Vec<FromAgent> },
-    /// It is gone, or said something that makes no sense.
+    /// A connection is closed, or sent something that makes no sense.
     Closed { connection: ConnectionId, error: Option<FrameError> },
     /// The process of an agent is gone and can be reaped.
     Exited { agent: AgentId },
-    /// Look up: there is news elsewhere.
+    /// Wake up: there is news elsewhere.
     Woken,
 }
 
 type Tokens = Arc<Mutex<BTreeMap<String, AgentId>>>;
 
-/// The queue, and the socket by which letters come.
+/// The queue, and the socket through which letters arrive.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     letters: Receiver<Letter>,
@@ -71,7 +71,7 @@ pub(crate) struct Inbox {
     is_closed: Arc<AtomicBool>,
 }
 
-/// Where letters are put in.
+/// The sending end of the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     clock: Clock,
@@ -79,23 +79,23 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Puts one in, waiting for room. `false` if nobody will ever read it.
+    /// Queues a letter, waiting for room. `false` if nobody will ever read it.
     pub(crate) fn put(&self, note: Note) -> bool {
         self.letters.send(Letter { at: self.clock.now(), note }).is_ok()
     }
 
-    /// Makes the reader look up. A queue without room does that by itself.
+    /// Wakes the reader. A full queue does that anyway.
     pub(crate) fn wake(&self) {
         let _ = self.letters.try_send(Letter { at: self.clock.now(), note: Note::Woken });
     }
 }
 
-/// By which another thread can make [`crate::Engine::next_event`] return.
+/// Lets another thread make [`crate::Engine::next_event`] return.
 #[derive(Clone, Debug)]
 pub struct Waker(Slot);
 
 impl Waker {
-    /// Has it return, now or when it is called next, with whatever there is to tell.
+    /// Makes it return, now or at its next call, with whatever there is to report.
     pub fn wake(&self) {
         self.0.wake();
     }
@@ -124,17 +124,17 @@ impl Inbox {
         Waker(self.slot())
     }
 
-    /// Lets in whoever shows this token, as this agent.
+    /// Accepts connections with this token as this agent.
     pub(crate) fn admit(&self, token: String, agent: AgentId) {
         lock(&self.tokens).insert(token, agent);
     }
 
-    /// Lets in nobody as this agent any more.
+    /// Stops accepting connections as this agent.
     pub(crate) fn dismiss(&self, agent: AgentId) {
         lock(&self.tokens).retain(|_, known| *known != agent);
     }
 
-    /// The next letter, waiting at most that long.
+    /// The next letter, waiting at most this long.
     pub(crate) fn next(&self, wait_max: Duration) -> Option<Letter> {
         self.letters.recv_timeout(wait_max).ok()
     }
@@ -143,7 +143,7 @@ impl Inbox {
 impl Drop for Inbox {
     fn drop(&mut self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts, so that it sees that it is over.
+        // Wakes the thread that accepts connections, so that it notices the end.
         let _ = UnixStream::connect(&self.socket);
     }
 }
@@ -159,7 +159,8 @@ fn accept(listener: &UnixListener, slot: &Slot, tokens: &Tokens, is_closed: &Ato
         }
         let Ok(stream) = stream else { continue };
         let (slot, tokens) = (slot.clone(), Arc::clone(tokens));
-        // Without a thread for it, it is dropped, and whoever sent it runs into its time limit.
+        // If no thread can be started, the connection is dropped, and its sender exceeds a time
+        // limit.
         let _ = thread::Builder::new()
             .name(format!("read {connection}"))
             .spawn(move || receive(connection, stream, &slot, &tokens));
@@ -174,7 +175,7 @@ fn receive(connection: ConnectionId, stream: UnixStream, slot: &Slot, tokens: &T
         Role::Server => frame::SERVER_BYTES_MAX,
         Role::Run => frame::RUN_BYTES_MAX,
     };
-    // A run says much at once, in small words.
+    // A run sends many short messages at once.
     let mut reader = BufReader::new(&*stream);
     let known = Note::Connected { connection, agent, hello, stream: Arc::clone(&stream) };
     if !slot.put(known) {
@@ -187,8 +188,8 @@ fn receive(connection: ConnectionId, stream: UnixStream, slot: &Slot, tokens: &T
             Ok(None) => break None,
             Err(error) => break Some(error),
         }
-        // One letter for all that came at once: else the engine wakes up for each message, and both
-        // threads keep changing places.
+        // All messages that came at once go into one letter: otherwise the engine wakes up for each
+        // of them, and both threads keep alternating.
         let is_full = reader.buffer().is_empty() || messages.len() == MESSAGES_MAX;
         if is_full && !slot.put(Note::Said { connection, messages: mem::take(&mut messages) }) {
             return;
@@ -201,7 +202,7 @@ fn receive(connection: ConnectionId, stream: UnixStream, slot: &Slot, tokens: &T
     slot.put(Note::Closed { connection, error });
 }
 
-/// Reads the first message; `None` if it is not that of an agent we know.
+/// Reads the first message; `None` if it is not from an agent we know.
 fn greet(stream: &UnixStream, tokens: &Tokens) -> Option<(Hello, AgentId)> {
     stream.set_write_timeout(Some(WRITE_TIMEOUT)).ok()?;
     stream.set_read_timeout(Some(HELLO_TIMEOUT)).ok()?;
@@ -273,7 +274,7 @@ mod tests {
             streams.push(stream);
         }
         for mut stream in streams {
-            // The other end closes: with or without what we sent in its buffer.
+            // The other end closes, whether or not it has read what we sent.
             let end = stream.read(&mut [0; 1]);
             assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
         }

@@ -1,7 +1,7 @@
-//! Ctrl-C, as a value: raised by whoever hears the signal, seen by whoever waits.
+//! Ctrl-C as a value: raised where the signal is handled, seen by everything that waits.
 //!
-//! A signal handler cannot call into an engine that another thread is blocked in, so both hold an
-//! [`Interrupt`]. Each wait looks whether it was raised since it last looked; a wait that sleeps
+//! A signal handler cannot call into an engine in which another thread is blocked, so both hold an
+//! [`Interrupt`]. Each wait checks whether it was raised since the last check; a wait that sleeps
 //! registers how to wake it.
 
 use std::fmt;
@@ -14,7 +14,7 @@ type Waker = Arc<dyn Fn() + Send + Sync>;
 struct Shared {
     n_raised: AtomicU64,
     wakers: Mutex<Vec<Waker>>,
-    /// What this is a part of.
+    /// The interrupt of which this is a part.
     whole: Option<Arc<Shared>>,
 }
 
@@ -24,7 +24,7 @@ impl Shared {
         self.n_raised.load(Ordering::SeqCst) + of_whole
     }
 
-    /// Itself, and all that it is a part of.
+    /// This one, and all interrupts of which it is a part.
     fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |it| it.whole.as_deref())
     }
@@ -34,11 +34,11 @@ impl Shared {
     }
 }
 
-/// A handle to ask everything that runs to stop. Clones are the same handle.
+/// A handle that asks everything that runs to stop. Clones are the same handle.
 #[derive(Clone, Default)]
 pub struct Interrupt {
     shared: Arc<Shared>,
-    /// How often it had been raised when the work began that does not go on after it.
+    /// How often it had been raised when the work began that the next raise ends.
     n_before: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for Interrupt {
 }
 
 impl Interrupt {
-    /// Makes every wait return, now or as soon as it begins to wait. Raising again counts again.
+    /// Makes every wait return, now or as soon as it begins. Raising again counts again.
     pub fn raise(&self) {
         self.shared.n_raised.fetch_add(1, Ordering::SeqCst);
         for waker in &*self.shared.wakers() {
@@ -57,8 +57,8 @@ impl Interrupt {
         }
     }
 
-    /// A handle for a part of the work: it hears of every raise of this one, and its own raises
-    /// stop nothing else.
+    /// A handle for part of the work: it notices every raise of this one, and its own raises stop
+    /// nothing else.
     #[must_use]
     pub fn part(&self) -> Self {
         let whole = Some(Arc::clone(&self.shared));
@@ -66,26 +66,26 @@ impl Interrupt {
         Self { shared, n_before: self.n_before }
     }
 
-    /// The same handle, for work that is made up of several waits and ends with the first raise
-    /// from now on: a wait that begins after that ends at once. By another handle it would not hear
-    /// of it, because a report can take runs even after the search for it was stopped.
+    /// The same handle, for work that consists of several waits and ends with the first raise from
+    /// now on: a wait that begins after that ends at once. With another handle it would go on,
+    /// because a report can take runs even after the search for it was stopped.
     #[must_use]
     pub fn lasting(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), n_before: Some(self.shared.n_raised()) }
     }
 
-    /// The same handle, for a wait that begins in a moment and is to hear of every raise from now
-    /// on; if it lasts already, from when it does.
+    /// The same handle, for a wait that is about to begin and must notice every raise from now on;
+    /// a lasting handle keeps its own start.
     pub(crate) fn since_now(&self) -> Self {
         if self.n_before.is_some() { self.clone() } else { self.lasting() }
     }
 
-    /// Whether it was raised, since it was made [`Interrupt::lasting`] if it was.
+    /// Whether it was raised; for a [`Interrupt::lasting`] handle, since it was made so.
     pub fn is_raised(&self) -> bool {
         self.n_before.unwrap_or(0) != self.shared.n_raised()
     }
 
-    /// Watches from now on, or from when it was made to last; `waker` must not block.
+    /// Watches from now on, or from when it was made lasting; `waker` must not block.
     pub(crate) fn watch(&self, waker: impl Fn() + Send + Sync + 'static) -> Watch {
         let waker: Waker = Arc::new(waker);
         for shared in self.shared.chain() {
@@ -96,7 +96,7 @@ impl Interrupt {
     }
 }
 
-/// One who watches an interrupt, until dropped.
+/// Watches an interrupt until dropped.
 pub(crate) struct Watch {
     shared: Arc<Shared>,
     waker: Waker,
@@ -110,7 +110,7 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Whether it was raised since this was last asked.
+    /// Whether it was raised since the last call.
     pub(crate) fn take(&mut self) -> bool {
         let n_raised = self.shared.n_raised();
         std::mem::replace(&mut self.n_seen, n_raised) != n_raised

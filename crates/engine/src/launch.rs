@@ -1,4 +1,4 @@
-//! What the engine is told before it starts: whom to start, and within which limits.
+//! What an engine needs before it starts: what to start, and within which limits.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,20 +9,20 @@ use std::time::Duration;
 use unflake_model::{Control, Environment, Experiment, Factors};
 use unflake_wire::Level;
 
-/// How long one that was asked to leave (`SIGTERM`) is given before it is made to (`SIGKILL`).
+/// How long a process that was asked to leave (`SIGTERM`) has before it is killed (`SIGKILL`).
 pub const GRACE: Duration = Duration::from_millis(500);
 
 /// Our code inside the test process, as files.
 #[derive(Clone, Debug)]
 pub struct AgentFiles {
-    /// Path within the folder of the agent, and contents.
+    /// The path of each file within the agent's folder, and its contents.
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// Which of them (or which folder of them) the interpreter is given.
+    /// The file or folder among them that the interpreter is given.
     pub entry: PathBuf,
 }
 
 impl AgentFiles {
-    /// Writes them into a folder, which is made if there is something to write.
+    /// Writes the files into a folder, which is made if there is anything to write.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         for (name, contents) in &self.files {
             let file = folder.join(name);
@@ -33,44 +33,44 @@ impl AgentFiles {
     }
 }
 
-/// How an agent speaks to us.
+/// How an agent talks to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// It connects to the socket whose path it is given.
     Socket,
-    /// Through pipes that it inherits. Needs [`Start::Cold`]: there is one for one run.
+    /// Through pipes that it inherits. Needs [`Start::Cold`]: each agent makes one run.
     Pipes,
 }
 
-/// Whether runs are forked from an agent that has collected, or started afresh.
+/// Whether runs are forked from an agent that has collected the tests, or started afresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// Forked, unless the agent says that this is unsafe.
     Fork,
-    /// Afresh, always.
+    /// Always afresh.
     Cold,
 }
 
-/// How much, how long, and how well apart.
+/// How many runs at once, how long they may take, and how isolated they are.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// How a run begins.
     pub start: Start,
-    /// Which levels of isolation to ask for.
+    /// The levels of isolation to ask for.
     pub isolation: Vec<Level>,
-    /// How long collecting may take.
+    /// The time limit for collecting.
     pub start_timeout: Duration,
-    /// How long one attempt may take.
+    /// The time limit for one attempt.
     pub test_timeout: Duration,
-    /// How long a run may take.
+    /// The time limit for a run; `None` sets none.
     pub run_timeout: Option<Duration>,
-    /// How many runs there may be at once.
+    /// How many runs may be under way at once.
     pub jobs: usize,
 }
 
 impl Limits {
-    /// One run at a time, each in a fresh process that is not isolated; every step may take this
-    /// long.
+    /// One run at a time, each in a fresh process that is not isolated; this is the time limit of
+    /// every step.
     pub fn each_within(timeout: Duration) -> Self {
         Self {
             start: Start::Cold,
@@ -83,52 +83,52 @@ impl Limits {
     }
 }
 
-/// How open choices are made on purpose ([`unflake_model::Environment::Perturbed`]).
+/// How open choices are perturbed ([`unflake_model::Environment::Perturbed`]).
 #[derive(Clone, Debug)]
 pub struct Choosing {
-    /// What the interpreter is given besides, and before its other flags.
+    /// Additional flags of the interpreter, which precede its other flags.
     pub flags: Vec<OsString>,
-    /// The seed for the one who makes them.
+    /// The seed for the tool that perturbs them, derived from that of the run.
     pub seed_of: fn(u64) -> u64,
 }
 
-/// Whom to start, and within which limits.
+/// What to start, and within which limits.
 ///
-/// The command is `program flags… <entry> <socket> <token> runner…`, with `fd:…` for the socket
-/// where pipes are inherited.
+/// The command is `program flags… <entry> <socket> <token> runner…`, with `fd:…` for the socket if
+/// pipes are inherited.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The interpreter.
+    /// The interpreter to start.
     pub program: OsString,
-    /// What the interpreter itself is given.
+    /// The arguments of the interpreter itself.
     pub flags: Vec<OsString>,
-    /// The agent.
+    /// The files of the agent.
     pub agent: AgentFiles,
-    /// What the agent is given after the token: the runner, and the arguments of the runner.
+    /// The arguments of the agent after the token: the runner, and the runner's arguments.
     pub runner: Vec<OsString>,
-    /// The project.
+    /// The folder of the project.
     pub current_dir: PathBuf,
-    /// Changes to our own environment: set, or with `None` removed.
+    /// Changes to our own environment: a value to set, or `None` to remove.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// How the agent speaks to us.
+    /// How the agent talks to us.
     pub transport: Transport,
     /// How a run begins.
     pub start: Start,
-    /// Which levels of isolation to ask for.
+    /// The levels of isolation to ask for.
     pub isolation: Vec<Level>,
-    /// How long collecting may take.
+    /// The time limit for collecting.
     pub start_timeout: Duration,
-    /// How long one attempt may take.
+    /// The time limit for one attempt.
     pub test_timeout: Duration,
-    /// How long a run may take.
+    /// The time limit for a run; `None` sets none.
     pub run_timeout: Option<Duration>,
-    /// How many runs there may be at once; at least one.
+    /// How many runs may be under way at once; at least one.
     pub jobs: usize,
     /// What the runner lets us decide about a run.
     pub control: Control,
     /// How circumstances are perturbed; `None` if this agent cannot do so.
     pub perturbing: Option<Perturbing>,
-    /// What the interpreter is given besides for a run that is traced; nothing if any will do.
+    /// Additional flags of the interpreter for a traced run; empty if any interpreter will do.
     /// Needs [`Start::Cold`].
     pub trace_flags: Vec<OsString>,
 }
@@ -138,12 +138,12 @@ pub struct Launch {
 pub enum Perturbing {
     /// By the agent, factor by factor.
     Factors(OwnEnv),
-    /// Open choices only, by an interpreter that is started for it. Needs [`Start::Cold`].
+    /// Only open choices, by an interpreter started for that. Needs [`Start::Cold`].
     Choices(Choosing),
 }
 
-/// Variables of the environment with which an interpreter of its own must be started for a run in
-/// which these factors are on, under this seed. None: a run can be forked from any interpreter.
+/// Environment variables with which a separate interpreter must be started for a run with these
+/// factors on, under this seed. Empty if the run can be forked from any interpreter.
 pub type OwnEnv = fn(Factors, u64) -> Vec<(OsString, OsString)>;
 
 impl Launch {
@@ -158,7 +158,7 @@ impl Launch {
         }
     }
 
-    /// Variables with which an interpreter of its own is started for this run; none if any will do.
+    /// Variables for a separate interpreter for this run; empty if any interpreter will do.
     pub(crate) fn env_for(&self, experiment: &Experiment) -> Vec<(OsString, OsString)> {
         match (experiment.environment, &self.perturbing) {
             (Environment::Perturbed { factors, seed }, Some(Perturbing::Factors(own_env))) => {
@@ -171,8 +171,8 @@ impl Launch {
         }
     }
 
-    /// What the interpreter is given besides, and before its other flags, for this run; nothing if
-    /// one that was started for any run will do.
+    /// Additional flags of the interpreter for this run, which precede its other flags; empty if
+    /// any interpreter will do.
     pub(crate) fn own_flags(&self, experiment: &Experiment, is_traced: bool) -> &[OsString] {
         match self.choosing(experiment) {
             Some((choosing, _)) => &choosing.flags,
@@ -181,7 +181,7 @@ impl Launch {
         }
     }
 
-    /// How open choices are made in this run, and under which seed; `None` if they are left open.
+    /// How open choices are perturbed in this run, and with which seed; `None` if they are not.
     pub(crate) fn choosing(&self, experiment: &Experiment) -> Option<(&Choosing, u64)> {
         match (experiment.environment, &self.perturbing) {
             (Environment::Perturbed { factors, seed }, Some(Perturbing::Choices(choosing)))

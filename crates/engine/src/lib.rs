@@ -1,39 +1,40 @@
 //! Runs experiments on real tests: agents, processes, time limits, isolation, events.
 //!
 //! An [`Engine`] brings up an agent (our code inside the test process), which collects the tests
-//! once. Experiments go in by [`Engine::submit`], at most `jobs` of them run at once, and all that
-//! happens comes out of [`Engine::next_event`] as [`Event`]s. There is no callback and no runtime:
-//! the caller's loop is the only loop, and threads only carry what processes say to it.
+//! once. Experiments go in by [`Engine::submit`], at most `jobs` of them run at once, and
+//! everything that happens comes out of [`Engine::next_event`] as [`Event`]s. There is no callback
+//! and no runtime: the caller's loop is the only loop, and threads only carry messages from
+//! processes to it.
 //!
 //! A run is forked from the agent, in milliseconds, wherever that is safe; where it is not, each
 //! run has a fresh process. Both look the same from outside.
 //!
 //! | module | question it answers |
 //! |---|---|
-//! | `launch` | whom to start, and within which limits? |
-//! | `engine` | the face, and the one loop |
-//! | `dispatch` | who runs next? |
-//! | `hear` | what does it mean that this was said? |
+//! | `launch` | what is started, and within which limits? |
+//! | `engine` | the public interface, and the one loop |
+//! | `dispatch` | which run is next? |
+//! | `hear` | what follows from a message? |
 //! | `endings` | how do runs and agents end, and what follows from it? |
-//! | `running` | when has a run taken too long, when is it over, who is to blame? |
-//! | `patience` | how long may a test take that took so long before? |
-//! | `progress` | what is known about its attempts? |
-//! | `looking` | how is a look put to an agent, and what did it show? |
-//! | `inbox` | who says what? |
-//! | `pipes` | how does one speak that cannot connect? |
+//! | `running` | when has a run taken too long, when is it over, which test is to blame? |
+//! | `patience` | how long may a test take, given how long it took before? |
+//! | `progress` | what is known about the attempts of a run? |
+//! | `looking` | how is a look passed to an agent, and what did it show? |
+//! | `inbox` | which messages arrived, and from whom? |
+//! | `pipes` | how does an agent talk to us that cannot connect to a socket? |
 //! | `process` | how is a process started, heard and ended? |
-//! | `signals` | how does one hear that it is to leave? |
-//! | `strays` | and whom it leaves behind? |
-//! | `workshop` | where do its files live? |
-//! | `plain` | what comes of a run by the project's own runner? |
-//! | `roster` | which of the collected tests can we speak of? |
+//! | `signals` | how is a process told to leave? |
+//! | `strays` | which processes did others leave behind? |
+//! | `workshop` | where are the files of an engine? |
+//! | `plain` | what is the result of a run by the project's own runner? |
+//! | `roster` | which of the collected tests can be part of a suite? |
 //!
-//! What can go wrong in a test (it hangs, crashes, kills its parent, closes our socket, writes for
-//! ever) goes wrong in its own run and is an outcome. What can go wrong with an agent is an error
-//! that carries the agent's last words.
+//! Whatever goes wrong in a test (it hangs, crashes, kills its parent, closes our socket, writes
+//! forever) goes wrong in its own run and is an outcome. Whatever goes wrong with an agent is an
+//! error that includes the agent's last words.
 //!
 //! Agents ask the kernel to end them with the *thread* that started them. So an engine belongs to
-//! one thread that lives as long as it does.
+//! one thread, which must live as long as the engine.
 
 mod agent;
 mod clock;

@@ -1,4 +1,4 @@
-//! How is a look put to an agent, and what did it show?
+//! How is a look passed to an agent, and what did it show?
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use unflake_model::{
 };
 use unflake_wire::{Change, Function, Restore, Traced};
 
-/// Everything the agent can watch.
+/// Asks for every kind of state that the agent can watch.
 const ALL_KINDS: &str = "all";
-/// Who changed it: a test, or a fixture that outlives it.
+/// Asks whether a test or a longer-lived fixture made each change.
 const FIXTURES: &str = "fixtures";
-/// Installed packages as well as the project.
+/// Asks to watch installed packages as well as the project.
 const THIRD_PARTY: &str = "third-party";
 
 /// The kinds of state to watch, in the words of the protocol.
@@ -36,12 +36,12 @@ pub(crate) fn restore(asked: &unflake_model::Restore) -> Restore {
 #[derive(Debug, Default)]
 pub(crate) struct Looked {
     pub(crate) seen: Seen,
-    /// Places in [`Seen::functions`] of those that the agent has numbered.
+    /// For each function the agent has numbered, its position in [`Seen::functions`].
     numbered: Vec<usize>,
 }
 
 impl Looked {
-    /// Takes note of what an attempt left changed. A kind that is not in our list, no agent tells.
+    /// Adds what an attempt left changed. Agents report no kind that is missing from our list.
     pub(crate) fn add_changes(&mut self, attempt: usize, told: Vec<Change>, n_more: u64) {
         let change = |told: Change| {
             let kind = told.kind.parse().ok()?;
@@ -54,8 +54,8 @@ impl Looked {
         }
     }
 
-    /// Takes note of what an attempt called. The agent numbers functions as it names them; those of
-    /// which no call was seen it does not number, and they come last.
+    /// Adds what an attempt called. The agent numbers functions as it names them; it does not
+    /// number functions of which no call was seen, and these come last.
     pub(crate) fn add_calls(&mut self, attempt: usize, told: Traced) {
         let Traced { functions, counts, names, unseen, .. } = told;
         let named = self.name(names);
@@ -84,7 +84,7 @@ pub(crate) fn restored(told: unflake_wire::Restored) -> Restored {
     Restored { items: told.items, failed }
 }
 
-/// Which open choices were made.
+/// The open choices that were perturbed.
 pub(crate) fn chosen(told: unflake_wire::Chosen) -> Chosen {
     Chosen { n: told.n, stack: told.stack }
 }

@@ -1,29 +1,29 @@
 //! How long a test may take, learnt from how long it has taken.
 //!
-//! The limit a user names must suit the slowest test. A test that takes milliseconds and hangs now
-//! and then would use it up each time, and with it the budget. So whoever has been seen to end is
-//! given many times as long as ever before, and whoever has only ever hung less each time; nobody
-//! less than [`LEARNT_MIN`], which a busy machine needs, nor more than the user allows. Nor less
-//! than a few times what any test took: who comes first sets up what all the others share, and in
-//! another order that may be this one.
+//! The limit that a user sets must suit the slowest test. A test that takes milliseconds and hangs
+//! now and then would use it up each time, and with it the budget. So a test that was seen to end
+//! is given many times its longest time, and a test that has only ever hung gets less each time; no
+//! test gets less than [`LEARNT_MIN`], which a busy machine needs, nor more than the user allows.
+//! Nor less than a few times what the slowest test took: the first test sets up what all others
+//! share, and in another order any test may come first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use unflake_model::{Attempt, Outcome, TestIndex};
 
-/// The least limit that is learnt. A test that takes no time takes seconds where many processes
-/// wait for a processor or for memory.
+/// The smallest limit that is learnt. A test that takes no time takes seconds if many processes
+/// compete for a processor or for memory.
 const LEARNT_MIN: Duration = Duration::from_secs(10);
-/// How many times as long as ever before a test may take.
+/// How many times its longest time a test may take.
 const SLOWER_MAX: u32 = 30;
-/// How many times as long as the slowest of all.
+/// How many times the time of the slowest test any test may take.
 const SET_UP_MAX: u32 = 3;
 
-/// What is known of one test.
+/// What is known about one test.
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// It has ended, and took this long at most.
+    /// It has ended, after at most this long.
     Took(Duration),
     /// It has never ended within this time.
     NotWithin(Duration),
@@ -37,7 +37,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// How long an attempt of a test may take, where none may take longer than `most`.
+    /// The time limit for an attempt of a test, if no test may take longer than `most`.
     pub(crate) fn limit(&self, test: TestIndex, most: Duration) -> Duration {
         let learnt = match self.known.get(&test) {
             None => return most,
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(after(&[hung(120)]).as_secs(), 60);
         assert_eq!(after(&[hung(120), hung(60)]).as_secs(), 30);
         assert_eq!(after(&[hung(11)]), LEARNT_MIN);
-        // It ended after all.
+        // It did end.
         assert_eq!(after(&[hung(120), (Outcome::Passed, 1)]).as_secs(), 30);
     }
 

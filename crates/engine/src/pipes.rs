@@ -1,12 +1,12 @@
-//! How does an agent speak that cannot connect to a socket?
+//! How does an agent talk to us that cannot connect to a socket?
 //!
-//! Java before 16 knows no Unix sockets, but a file can be opened by every Java, and an inherited
-//! pipe is one: `/proc/self/fd/N`. So such an agent is started with three pipes, and told their
-//! numbers where others are told the path of the socket. Whatever comes out of a pipe goes into a
-//! connection to the socket, as if the agent had made it; nobody else knows the difference.
+//! Java before 16 knows no Unix sockets, but every Java can open a file, and an inherited pipe is
+//! one: `/proc/self/fd/N`. So such an agent is started with three pipes, and given their numbers
+//! instead of the path of the socket. Whatever comes out of a pipe goes into a connection to the
+//! socket, as if the agent had made it; nothing else notices the difference.
 //!
-//! Both ends are seen: the agent's, because its ends of the pipes are closed with it; ours, because
-//! the agent then reads an end of file.
+//! The end of either side is noticed: the agent's, because its ends of the pipes are closed with
+//! it; ours, because the agent then reads an end of file.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -16,7 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The pipes of one agent.
@@ -37,14 +37,14 @@ impl Pipes {
         [self.to_server.0.as_fd(), self.from_server.1.as_fd(), self.from_run.1.as_fd()]
     }
 
-    /// What the agent is told: `fd:5,8,10`.
+    /// The address given to the agent: `fd:5,8,10`.
     pub(crate) fn address(&self) -> OsString {
         let [to_server, from_server, from_run] = self.inherited().map(|end| end.as_raw_fd());
         format!("fd:{to_server},{from_server},{from_run}").into()
     }
 
-    /// Carries what is said from now on, until one side is gone. The ends of the agent, which has
-    /// been started, are closed on our side.
+    /// Carries data until one side is gone. Our copies of the agent's ends are closed, since the
+    /// agent has been started.
     pub(crate) fn carry(self, socket: &Path) -> io::Result<()> {
         let (server, run) = (socket.to_owned(), socket.to_owned());
         let (from_server, to_server, from_run) =
@@ -55,11 +55,11 @@ impl Pipes {
 }
 
 fn carrier(name: &str, work: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
-    // What breaks off has been told already: by the end of the pipe, and of the connection.
+    // A failure is visible already: as the end of the pipe, and of the connection.
     thread::Builder::new().name(name.to_owned()).spawn(move || drop(work())).map(drop)
 }
 
-/// Connects when there is something to say: who has connected is given little time for it.
+/// Connects once there is data: a new connection has little time for its first message.
 fn carry(mut from: PipeReader, to: Option<PipeWriter>, socket: PathBuf) -> io::Result<()> {
     let mut first = vec![0; BUFFER_BYTES];
     let n_read = from.read(&mut first)?;
@@ -76,7 +76,7 @@ fn carry(mut from: PipeReader, to: Option<PipeWriter>, socket: PathBuf) -> io::R
     stream.shutdown(Shutdown::Write)
 }
 
-/// `io::copy` would splice, which waits for more than what has come.
+/// Not `io::copy`, which would splice and wait for more than what has arrived.
 fn pump(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {

@@ -1,4 +1,4 @@
-//! What comes of a run by the project's own runner, whichever it is.
+//! The result of a run by the project's own runner, whichever it is.
 
 use std::time::Duration;
 
@@ -6,44 +6,44 @@ use unflake_model::Outcome;
 
 use crate::process::Exit;
 
-/// What came of a plain run.
+/// The result of a plain run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainRun {
-    /// What was said about each test, in the order in which they were asked for.
+    /// The results of the tests, in the order in which they were asked for.
     pub tests: Vec<Said>,
-    /// How it came to its end.
+    /// How the run ended.
     pub ending: PlainEnding,
     /// Whether the tests ran in the order in which they were asked for.
     pub is_in_order: bool,
-    /// Reports about something else: a file that could not be collected, a test nobody asked for.
+    /// Names of unexpected reports: a file that could not be collected, a test nobody asked for.
     pub strangers: Vec<String>,
-    /// The end of what the runner wrote.
+    /// The end of the runner's output.
     pub output: String,
     /// How long it took.
     pub duration: Duration,
 }
 
-/// What was said about one test.
+/// The result of one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// How it ended; [`Outcome::NotRun`] if nothing was said.
+    /// How it ended; [`Outcome::NotRun`] if there is no report of it.
     pub outcome: Outcome,
-    /// The complaint.
+    /// The text of the complaint.
     pub text: String,
 }
 
-/// How a plain run came to its end.
+/// How a plain run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainEnding {
-    /// With a report.
+    /// It wrote a report.
     Complete,
     /// It refused to run these tests with these options.
     Refused,
-    /// Without a report: a build failed, or the process of the tests died. Which test was under way
+    /// It wrote no report: a build failed, or the process of the tests died. Which test was running
     /// is not known.
     Died(Exit),
     /// It took too long and was stopped.
     TimedOut,
-    /// We were asked to stop.
+    /// We were asked to stop it.
     Interrupted,
 }

@@ -1,12 +1,12 @@
-//! Processes: started in a group of their own, heard, ended with everything they started, reaped.
+//! Processes: started in their own group, read, ended with everything they started, and reaped.
 //!
-//! This is the only place where the workspace starts one. A process leads its own group, so that a
-//! signal reaches what it forked and a Ctrl-C at the terminal does not reach it (who has left the
-//! group, [`crate::strays`] ends); what it writes is
-//! read to the end and only the last bytes are kept, so that it can neither block nor fill memory.
+//! This is the only place in the workspace that starts processes. A process leads its own group, so
+//! that a signal reaches what it forked and a Ctrl-C at the terminal does not reach it (processes
+//! that have left the group are ended by [`crate::strays`]); its output is read to the end and only
+//! the last bytes are kept, so that it can neither block nor fill memory.
 //!
-//! A process is waited for without being reaped (`WNOWAIT`) by a thread, and reaped by its owner.
-//! So its number still belongs to it whenever we send a signal, and we never hit a stranger.
+//! A thread waits for a process without reaping it (`WNOWAIT`), and its owner reaps it. So its
+//! number still belongs to it whenever we send a signal, and we never hit a stranger.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -29,27 +29,27 @@ use crate::signals::signal_group;
 use crate::strays::{self, Register};
 use crate::tail::Tail;
 
-/// How long the output of a process that is gone is waited for. Its own last words are in the pipe
-/// already; a stray process that holds the pipe open must not hold us.
+/// How long to wait for the output of a process that is gone. Its last words are in the pipe
+/// already; a stray process that holds the pipe open must not delay us.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// What to start.
+/// A command to be started.
 #[derive(Clone, Debug)]
 pub struct CommandLine {
     /// The program: a path, or a name to be found on `PATH`.
     pub program: OsString,
-    /// What it is given.
+    /// The arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Where it runs.
+    /// The working directory.
     pub current_dir: PathBuf,
-    /// Changes to our own environment: set, or with `None` removed.
+    /// Changes to our own environment: a value to set, or `None` to remove.
     pub env: Vec<(OsString, Option<OsString>)>,
 }
 
-/// How a process left.
+/// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// Its status, if it left by itself.
+    /// Its exit status, if it exited by itself.
     pub code: Option<i32>,
     /// The signal that killed it, if one did.
     pub signal: Option<i32>,
@@ -91,23 +91,23 @@ fn name_of(signal: i32) -> Option<&'static str> {
     known.into_iter().find(|(known, _)| known.as_raw() == signal).map(|(_, name)| name)
 }
 
-/// A process, the group it leads, and the end of what it wrote.
+/// A process, the group it leads, and the end of its output.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     pid: Pid,
     exit: Option<Exit>,
-    /// By which whom it leaves behind is told from whom others leave.
+    /// The mark by which its stray processes are told from those of others.
     mark: Option<OsString>,
     stdout: Arc<Mutex<Tail>>,
     stderr: Arc<Mutex<Tail>>,
-    /// Closed when both streams are.
+    /// Disconnected once both streams are closed.
     written: mpsc::Receiver<()>,
 }
 
 impl Process {
-    /// Starts it, with these open files besides the standard streams. `on_exit` is called from
-    /// another thread when it is gone and can be reaped.
+    /// Starts a process with these open files in addition to the standard streams. `on_exit` is
+    /// called on another thread when the process is gone and can be reaped.
     #[expect(clippy::disallowed_methods, reason = "the workspace's one seam to processes")]
     pub(crate) fn spawn(
         line: &CommandLine,
@@ -137,14 +137,14 @@ impl Process {
         Ok(Self { child, pid, exit: None, mark, stdout, stderr, written })
     }
 
-    /// Sends a signal to it and to everything that stayed in its group.
+    /// Signals the process and everything that stayed in its group.
     pub(crate) fn signal(&self, signal: Signal) {
         if self.exit.is_none() {
             signal_group(self.pid, signal);
         }
     }
 
-    /// Waits until it is gone, ends what it left behind, and lets go of its number.
+    /// Waits until it is gone, ends what it left behind, and releases its number.
     pub(crate) fn reap(&mut self) -> Exit {
         if let Some(exit) = self.exit {
             return exit;
@@ -157,17 +157,17 @@ impl Process {
         *self.exit.insert(exit)
     }
 
-    /// The end of what it wrote to its standard error, as far as it was read.
+    /// The end of its standard error, as far as it was read.
     pub(crate) fn stderr(&self) -> MutexGuard<'_, Tail> {
         lock(&self.stderr)
     }
 
-    /// The end of all that it wrote, waiting a moment for the rest if it is gone.
+    /// The end of all its output; if it is gone, waits a moment for the rest.
     pub(crate) fn last_words(&self) -> (String, String) {
         self.last_words_since(0)
     }
 
-    /// The same, without what it wrote to its standard error before a mark.
+    /// The same, without the standard error before a mark.
     pub(crate) fn last_words_since(&self, mark: u64) -> (String, String) {
         if self.exit.is_some() {
             let closed = self.written.recv_timeout(LAST_WORDS);
@@ -185,7 +185,7 @@ impl Drop for Process {
 }
 
 fn spawn_with(command: &mut Command, inherited: &[BorrowedFd<'_>]) -> io::Result<Child> {
-    // Held: nobody else's child may inherit what this one is to inherit.
+    // Held so that no other child inherits what this one should inherit.
     let mut register = Register::hold();
     for file in inherited {
         fcntl_setfd(file, FdFlags::empty())?;
@@ -204,7 +204,7 @@ fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
     tail.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads a stream to its end on a thread of its own.
+/// Reads a stream to its end on a separate thread.
 fn drain(stream: Option<impl Read + Send + 'static>, open: mpsc::Sender<()>) -> Arc<Mutex<Tail>> {
     let tail = Arc::new(Mutex::new(Tail::default()));
     if let Some(mut stream) = stream {
@@ -226,12 +226,12 @@ fn wait_without_reaping(pid: Pid) {
     while wait().is_err_and(|error| error == rustix::io::Errno::INTR) {}
 }
 
-/// How a command that was run to its end came to it.
+/// How a command that was run to its end finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Why it ended.
+    /// What ended it.
     pub why: FinishedWhy,
-    /// How it left.
+    /// How its process ended.
     pub exit: Exit,
     /// The end of its standard output.
     pub stdout: String,
@@ -241,10 +241,10 @@ pub struct Finished {
     pub duration: Duration,
 }
 
-/// Why a command ended.
+/// What ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishedWhy {
-    /// By itself.
+    /// It exited by itself.
     Exited,
     /// It was stopped, because it took too long.
     TimedOut,
@@ -252,30 +252,30 @@ pub enum FinishedWhy {
     Interrupted,
 }
 
-/// Runs a command to its end, or to the end of the time it is given; nothing of it is left.
+/// Runs a command to its end, or to its time limit; nothing of it is left.
 pub fn run_to_end(
     line: &CommandLine,
     time_max: Duration,
     interrupt: &Interrupt,
 ) -> io::Result<Finished> {
-    // What is raised while it starts is meant for it.
+    // An interrupt raised during the start is meant for it.
     let interrupt = interrupt.since_now();
     Ok(Begun::new(line, Stdio::null())?.finish(time_max, &interrupt))
 }
 
-/// A command that was started before it is known what it is to do; it is told by its standard
-/// input. Nothing of it is left if it is dropped.
+/// A command that is started before it is known what it will have to do, which it reads from its
+/// standard input. Nothing of it is left if it is dropped.
 #[derive(Debug)]
 pub struct Waiting(Begun);
 
 impl Waiting {
-    /// Starts it.
+    /// Starts the command, which then waits for its input.
     pub fn start(line: &CommandLine) -> io::Result<Self> {
         Begun::new(line, Stdio::piped()).map(Self)
     }
 
-    /// Tells it what to do, and runs it to its end as [`run_to_end`] does. A pipe must have room
-    /// for what it is told: nobody may be there to read it.
+    /// Writes its input, and runs it to its end as [`run_to_end`] does. The input must fit into a
+    /// pipe, because nobody may be reading it.
     pub fn run_to_end(
         mut self,
         told: &[u8],
@@ -290,7 +290,7 @@ impl Waiting {
     }
 }
 
-/// A command under way.
+/// A command that is running.
 #[derive(Debug)]
 struct Begun {
     process: Process,
@@ -317,7 +317,7 @@ impl Begun {
             match self.news.recv_timeout(time_max.saturating_sub(clock.now())) {
                 Ok(Wake::Gone) => break FinishedWhy::Exited,
                 Ok(Wake::Interrupted) => (),
-                // Part of that time nobody was awake.
+                // For part of that time we were not awake.
                 Err(RecvTimeoutError::Timeout) if clock.now() < time_max => (),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     break FinishedWhy::TimedOut;
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn one_that_hangs_and_ignores_termination_is_ended_with_its_children() {
-        // The pipe closes only when the sleeping child is gone too.
+        // The pipe closes only once the sleeping child is gone too.
         let finished =
             run("trap '' TERM; sleep 1000 & wait; sleep 1000", Duration::from_millis(50));
         assert_eq!(finished.why, FinishedWhy::TimedOut);
@@ -398,17 +398,17 @@ mod tests {
     fn a_stray_child_does_not_outlive_the_command() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = fifo(&folder);
-        // Opened by us first, so that whoever opens it does not wait.
+        // We open it first, so that nobody else waits when opening it.
         let both = std::fs::OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
         let mut reader = std::fs::File::open(&fifo).unwrap();
-        // The command ends when the stray is there: it waits for a word from it.
+        // The command ends once the stray is there: it waits for a word from it.
         let script = "exec 9<>\"$0\"; (echo here >&9; exec sleep 1000) & read word <&9; exit 0";
         let mut line = sh(script);
         line.arguments.push(fifo.into());
         let finished = run_to_end(&line, AMPLE, &Interrupt::default()).unwrap();
         assert_eq!(finished.exit.code, Some(0), "{}", finished.stderr);
         drop(both);
-        // Ends when the last writer is gone: at once, or with the stray in a thousand seconds.
+        // This ends when the last writer is gone: at once, or with the stray in a thousand seconds.
         assert_eq!(reader.read(&mut [0; 8]).unwrap(), 0);
     }
 

@@ -1,9 +1,8 @@
 //! What is known about the attempts of one run, from messages that come in any order.
 //!
-//! A test that closes our socket makes the run connect again; the two connections are read by two
-//! threads, so "ended" may be heard before "started". And a test that forks may leave a copy of
-//! itself that says everything twice. So facts are kept by the place of the attempt, and the first
-//! one counts.
+//! A test that closes our socket makes the run connect again; two threads read the two connections,
+//! so "ended" may arrive before "started". And a test that forks may leave a copy of itself that
+//! says everything twice. So facts are kept by the place of the attempt, and the first one counts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,12 +20,12 @@ enum Fact {
     Ended { outcome: Outcome, duration: Duration },
 }
 
-/// One attempt, addressed.
+/// Identifies one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) test: TestIndex,
     pub(crate) attempt: usize,
-    /// Its place among all attempts of the run.
+    /// Its position among all attempts of the run.
     pub(crate) number: usize,
 }
 
@@ -34,10 +33,10 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Progress {
     places: Vec<Place>,
-    /// How many attempts the agent counts under one position.
+    /// How many attempts each position has.
     n_per_position: usize,
     facts: Vec<Fact>,
-    /// The last attempt that was heard of.
+    /// The latest attempt that was mentioned.
     latest: Option<usize>,
     n_ended: usize,
     is_done: bool,
@@ -56,13 +55,13 @@ impl Progress {
         }
     }
 
-    /// Which attempt the agent speaks of; `None` if it is none of this run.
+    /// The attempt that a message is about; `None` if the run does not have it.
     pub(crate) fn place(&self, position: usize, attempt: usize) -> Option<Place> {
         let number = position.checked_mul(self.n_per_position)?.checked_add(attempt)?;
         self.places.get(number).copied().filter(|_| attempt < self.n_per_position)
     }
 
-    /// An attempt began. `None` if that is no news, or no attempt of this run.
+    /// Records that an attempt began. `None` if that is known already, or it is not of this run.
     pub(crate) fn started(
         &mut self,
         position: usize,
@@ -79,7 +78,7 @@ impl Progress {
         })
     }
 
-    /// An attempt is over. `None` if that is no news, or no attempt of this run.
+    /// Records that an attempt ended. `None` if that is known already, or it is not of this run.
     pub(crate) fn ended(&mut self, end: &End) -> Option<(Place, Outcome, Duration)> {
         let place = self.place(end.position, end.attempt)?;
         let duration = Duration::try_from_secs_f64(end.seconds).unwrap_or_default();
@@ -87,14 +86,14 @@ impl Progress {
         self.settle(place, outcome, duration).then_some((place, outcome, duration))
     }
 
-    /// The run says that there is nothing more to come.
+    /// The run says that nothing more will come.
     pub(crate) fn done(&mut self) {
         self.is_done = true;
     }
 
-    /// The attempt under way, and since when.
+    /// The attempt that is running, and since when.
     pub(crate) fn open(&self) -> Option<(Place, Duration)> {
-        // The latest: where a message was lost, an attempt after it shows that it is over.
+        // The latest: if a message was lost, a later attempt shows that this one is over.
         let number = self.latest?;
         match self.facts[number] {
             Fact::Started { at } => Some((self.places[number], at)),
@@ -102,7 +101,7 @@ impl Progress {
         }
     }
 
-    /// Ends the attempt under way from outside.
+    /// Ends the running attempt from outside.
     pub(crate) fn settle(&mut self, place: Place, outcome: Outcome, duration: Duration) -> bool {
         self.latest = self.latest.max(Some(place.number));
         let fact = &mut self.facts[place.number];
@@ -114,7 +113,7 @@ impl Progress {
         is_news
     }
 
-    /// Whether any attempt was heard of.
+    /// Whether any attempt was mentioned.
     pub(crate) fn has_begun(&self) -> bool {
         self.latest.is_some()
     }
@@ -124,12 +123,12 @@ impl Progress {
         self.is_done
     }
 
-    /// Whether it is, and every attempt was heard of.
+    /// Whether the run says so, and every attempt was mentioned.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_done && self.n_ended == self.facts.len()
     }
 
-    /// Every attempt; what never ended was not run.
+    /// Every attempt; those that never ended count as not run.
     pub(crate) fn attempts(&self) -> Vec<Attempt> {
         let tests = self.places.iter().map(|place| place.test);
         tests
@@ -144,7 +143,7 @@ impl Progress {
     }
 }
 
-/// The attempts of these tests; which attempt of its test each is.
+/// The attempts of these tests, each with its number among those of its test.
 fn places(tests: &[TestIndex]) -> Vec<Place> {
     let mut n_made: BTreeMap<TestIndex, usize> = BTreeMap::new();
     let mut place = |(number, test): (usize, &TestIndex)| {
@@ -155,8 +154,8 @@ fn places(tests: &[TestIndex]) -> Vec<Place> {
     tests.iter().enumerate().map(&mut place).collect()
 }
 
-/// The outcome in our words. An error before the test is one; after it, the test has failed in its
-/// teardown: it did run.
+/// The outcome in our terms. An error before the test is an error; after it, the test has failed in
+/// its teardown, because it did run.
 fn outcome(end: &End) -> Outcome {
     let phase = match end.phase {
         unflake_wire::Phase::Setup => Phase::SetUp,
@@ -173,7 +172,7 @@ fn outcome(end: &End) -> Outcome {
     }
 }
 
-/// What a test had to say, if anything.
+/// What a test said about its outcome, if anything.
 pub(crate) fn failure(end: End) -> Option<Failure> {
     let text = end.text.or_else(|| end.message.clone())?;
     let message = end.message.unwrap_or_else(|| text.lines().last().unwrap_or_default().to_owned());
@@ -251,7 +250,7 @@ mod tests {
         assert_eq!(progress.started(0, 1, Duration::ZERO), None);
         assert_eq!(progress.ended(&end(9, 0, Ended::Failed)), None);
         progress.started(0, 0, Duration::ZERO).unwrap();
-        // Attempt 1 is over, so attempt 0 is not under way, whatever became of its end.
+        // Attempt 1 is over, so attempt 0 is not running, whatever happened to its end.
         assert_eq!(progress.open(), None);
         assert_eq!(outcomes(&progress), [(7, Outcome::NotRun), (3, Outcome::Passed)]);
         progress.ended(&end(0, 0, Ended::Skipped)).unwrap();

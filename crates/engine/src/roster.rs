@@ -1,8 +1,8 @@
-//! From what an agent collected to a suite, and back.
+//! Makes a suite from what an agent collected, and translates numbers between the two.
 //!
-//! A runner may collect tests we cannot speak of: with a line break in the name, or two of one
-//! name. They are set aside and reported, never dropped in silence; the others are numbered anew,
-//! and the roster keeps both numbers.
+//! A runner may collect tests that cannot be part of a suite: with a line break in the name, or two
+//! with the same name. They are set aside and reported, never dropped in silence; the others are
+//! renumbered, and the roster keeps both numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub struct SetAside {
     pub why: String,
 }
 
-/// The tests that are part of the suite, with their places among the collected ones.
+/// The tests that are part of the suite, with their positions among the collected ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {
     tests: Vec<(TestId, usize)>,
@@ -60,7 +60,7 @@ impl Roster {
         &self.set_aside
     }
 
-    /// The place of a test among the collected ones.
+    /// The position of a test among the collected ones.
     pub(crate) fn place(&self, test: TestIndex) -> Option<usize> {
         self.tests.get(test.get()).map(|(_, place)| *place)
     }
@@ -83,7 +83,7 @@ impl Roster {
     }
 }
 
-/// The place of each test among the collected ones, by name.
+/// The position of each test among the collected ones, by name.
 pub(crate) fn places(collected: &Collected) -> BTreeMap<String, usize> {
     let tests = collected.tests.iter().enumerate().rev();
     tests.map(|(place, test)| (test.id.clone(), place)).collect()

@@ -1,13 +1,13 @@
-//! One run under way: when has it taken too long, when is it over, and who is to blame?
+//! One run under way: when has it taken too long, when is it over, and which test is to blame?
 //!
-//! A pure state machine in the time of the engine. It is told what was heard and when; it answers
-//! by when it wants to be looked at again ([`Running::deadline`]) and what is to be done then
+//! A pure state machine in the engine's time. It is given what arrived and when; it answers when it
+//! must be looked at again ([`Running::deadline`]) and what is to be done then
 //! ([`Running::expire`]).
 //!
-//! A run is over when its process is gone *and* everything it said was read: the two come by
-//! different ways, in any order. Where the process went in the middle, "everything" is known by
-//! the end of its connections. A stray process may hold a connection open for ever, and one that
-//! was opened last may not have been accepted yet; for these two there are short spans of time.
+//! A run is over when its process is gone *and* everything it said was read: the two arrive by
+//! different ways, in any order. If the process died half-way, the end of its connections shows
+//! that everything was read. A stray process may hold a connection open forever, and the latest
+//! connection may not have been accepted yet; there are short time limits for both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -23,23 +23,23 @@ use crate::looking::Looked;
 use crate::process::Exit;
 use crate::progress::{Place, Progress};
 
-/// How long a run may be silent where no test is under way: forking, isolating, tearing down.
+/// How long a run may be silent while no test is running: forking, isolating, tearing down.
 const SILENCE_MIN: Duration = Duration::from_secs(30);
-/// How long after the last connection has closed another one may turn up.
+/// How long after the last connection has closed another one may appear.
 const SETTLE: Duration = Duration::from_millis(500);
-/// How long a connection of a process that is gone is read for more.
+/// How long to read a connection of a process that is gone.
 const LINGER: Duration = Duration::from_secs(1);
-/// After this it is not read any more, even if someone keeps talking.
+/// After this long it is not read any further, even if someone keeps talking.
 const LINGER_MAX: Duration = Duration::from_secs(5);
-/// How long the end of a killed process is waited for.
+/// How long to wait for the end of a killed process.
 const FORGET: Duration = Duration::from_secs(5);
 
-/// How much time there is.
+/// The time limits of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) test: Duration,
     pub(crate) run: Option<Duration>,
-    /// Of tests that have been seen to need less.
+    /// Lower limits of tests that have been seen to need less.
     pub(crate) learnt: BTreeMap<TestIndex, Duration>,
 }
 
@@ -49,14 +49,14 @@ impl Limits {
     }
 }
 
-/// What is to be done about a run.
+/// What to do about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Ask its processes to leave.
     Terminate,
-    /// Make them.
+    /// Kill its processes.
     Kill,
-    /// Nothing more is to be expected of it.
+    /// Stop waiting: nothing more will come from it.
     Finish,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Blame {
 }
 
 impl Blame {
-    /// What is told of it.
+    /// The event that reports it.
     pub(crate) fn event(self, run: RunId, message: String, text: String) -> Event {
         Event::TestEnded {
             run,
@@ -96,19 +96,19 @@ pub(crate) struct Running {
     pub(crate) agent: AgentId,
     /// Whether an agent died under it before, so that it now runs alone.
     pub(crate) is_suspect: bool,
-    /// Who leads its process group.
+    /// The leader of its process group.
     pub(crate) pid: Option<Pid>,
     pub(crate) isolation: Isolation,
-    /// Its folder for temporary files, until it is given back.
+    /// Its folder for temporary files, until it is taken back.
     pub(crate) scratch: Option<PathBuf>,
-    /// How much its agent had written to its standard error when it began.
+    /// How much its agent had written to its standard error when the run began.
     pub(crate) stderr_mark: u64,
     pub(crate) looked: Looked,
-    /// What its process left behind on its own.
+    /// The last words of its own process.
     pub(crate) stderr: Option<String>,
     pub(crate) progress: Progress,
     limits: Limits,
-    /// Not yet, if it waits at its agent until another run has ended.
+    /// When it began; `None` while it waits at its agent for another run to end.
     began_at: Option<Duration>,
     heard_at: Duration,
     connections: BTreeSet<ConnectionId>,
@@ -150,19 +150,19 @@ impl Running {
         }
     }
 
-    /// Whether it waits at its agent until another run has ended.
+    /// Whether it waits at its agent for another run to end.
     pub(crate) fn is_ahead(&self) -> bool {
         self.began_at.is_none()
     }
 
-    /// Something was heard of it.
+    /// A message of the run arrived.
     pub(crate) fn heard(&mut self, at: Duration) {
         self.began_at.get_or_insert(at);
         self.heard_at = self.heard_at.max(at);
     }
 
-    /// It has connected. The first time it is still the process that leads the group; later it may
-    /// be another, in a namespace where numbers mean something else.
+    /// It has connected. The first time this is the process that leads the group; later it may be
+    /// another one, in a namespace where process ids mean something else.
     pub(crate) fn connected(&mut self, connection: ConnectionId, pid: Option<Pid>, at: Duration) {
         if !self.is_ahead() {
             self.heard(at);
@@ -179,7 +179,7 @@ impl Running {
         self.connections.remove(&connection);
     }
 
-    /// Those that are open.
+    /// Its open connections.
     pub(crate) fn connections(&self) -> impl Iterator<Item = &ConnectionId> {
         self.connections.iter()
     }
@@ -204,7 +204,7 @@ impl Running {
         }
     }
 
-    /// It says that what it did tells nothing about its tests.
+    /// The run says that what happened says nothing about its tests.
     pub(crate) fn failed(&mut self, why: String, stderr: String) {
         self.ending.get_or_insert(Ending::NotStarted { why, stderr });
     }
@@ -218,7 +218,7 @@ impl Running {
         self.exit.is_some()
     }
 
-    /// When to look at it again if nothing is heard until then.
+    /// When to look at it again if nothing arrives before.
     pub(crate) fn deadline(&self) -> Duration {
         if let Some((exit_at, _)) = self.exit {
             return self.end_of_words(exit_at);
@@ -233,7 +233,7 @@ impl Running {
         }
     }
 
-    /// When everything that a process said before it was gone has been read.
+    /// When everything that a process said before it ended must have been read.
     fn end_of_words(&self, exit_at: Duration) -> Duration {
         let last = exit_at.max(self.heard_at);
         if self.progress.is_complete() {
@@ -245,7 +245,7 @@ impl Running {
         }
     }
 
-    /// Until when it may go on, and how it ends if it does.
+    /// How long it may go on, and how it ends if it exceeds that.
     fn patience(&self) -> (Duration, Ending) {
         let (by, ending) = match self.progress.open() {
             Some((place, since)) => (since + self.limits.of(place), Ending::TestTimedOut),
@@ -258,7 +258,7 @@ impl Running {
         }
     }
 
-    /// What to do now that the deadline has passed, and which attempt that ends.
+    /// What to do now that the deadline has passed, and the attempt that this ends.
     pub(crate) fn expire(&mut self, now: Duration) -> (Action, Option<Blame>) {
         if self.exit.is_some() {
             return (Action::Finish, None);
@@ -283,7 +283,7 @@ impl Running {
         }
     }
 
-    /// Ends the attempt under way, if there is one, with this outcome.
+    /// Ends the running attempt, if there is one, with this outcome.
     fn blame(&mut self, outcome: Outcome, now: Duration) -> Option<Blame> {
         let (place, since) = self.progress.open()?;
         let duration = now.saturating_sub(since);
@@ -291,7 +291,7 @@ impl Running {
         Some(Blame { place, outcome, duration })
     }
 
-    /// How it came to its end; the attempt that was under way in a process that died is to blame.
+    /// How it ended; if a process died, the attempt that was running in it is to blame.
     pub(crate) fn finish(&mut self, now: Duration) -> (Ending, Option<Blame>) {
         if self.progress.is_complete() {
             return (Ending::Complete, None);
@@ -307,7 +307,7 @@ impl Running {
         (Ending::Died(exit), blame)
     }
 
-    /// What was seen, as of now.
+    /// What was observed so far.
     pub(crate) fn observation(&self, now: Duration) -> Observation {
         let took = self.began_at.map_or(Duration::ZERO, |at| now.saturating_sub(at));
         let seen = self.looked.seen.clone();
@@ -476,7 +476,7 @@ mod tests {
     fn a_crash_is_read_to_the_end_before_it_is_blamed() {
         let mut running = running(None);
         running.exited(SEGV, at(3));
-        // Its connection is still open: words may come.
+        // Its connection is still open, so messages may still come.
         assert_eq!(running.deadline(), at(3) + LINGER);
         running.progress.started(0, 0, at(2)).unwrap();
         running.progress.ended(&end(0)).unwrap();

@@ -1,17 +1,18 @@
-//! Processes that others leave behind: whose parent has ended, and who go on.
+//! Ends processes that others leave behind: those whose parent has ended, but which go on.
 //!
-//! A signal to a group does not reach who has left it: a test that starts a program in a session of
-//! its own leaves it running. So, once [`adopt`] was called, the kernel makes us the parent of all
-//! our descendants whose own parent ends, and we end them. Agents that run tests in processes of
-//! their own do the same for these, between two runs; what is left here comes from those who ended,
-//! or cannot do it (a JVM).
+//! A signal to a group does not reach processes that have left it: a test that starts a program in
+//! a new session leaves it running. So, once [`adopt`] was called, the kernel makes us the parent
+//! of all our descendants whose own parent ends, and we end them. Agents that run tests in separate
+//! processes do the same for these, between two runs; what remains here comes from agents that
+//! ended, or that cannot do it (a JVM).
 //!
-//! Only children of ours are ever signalled, whose numbers are theirs until we reap them, and none
-//! that [`crate::process`] has started. That starts all others, too: so a child it did not start
-//! was adopted. A program of which that is not true must not call [`adopt`].
+//! Only our own children are ever signalled, whose numbers belong to them until we reap them, and
+//! none that [`crate::process`] has started. It starts all our children, so a child it did not
+//! start was adopted. A program of which that is not true must not call [`adopt`].
 //!
-//! Whose it was cannot always be told. While others are under way, only those are ended who carry
-//! the temporary folder of the one that ended in their environment; the others wait for the end.
+//! It is not always clear which process left a stray. While others are under way, only strays that
+//! have the temporary folder of the ended process in their environment are ended; the others wait
+//! for the end.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -25,24 +26,24 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::signals::signal_group;
 
-/// How often who is left is looked for: who is ended may leave others. Those who fork faster than
-/// that, and those whom the kernel cannot end, are given up.
+/// How often to look for strays: ending some may leave others. Those that fork faster than that,
+/// and those that the kernel cannot end, are given up.
 const ROUNDS_MAX: u32 = 500;
-/// The time between two looks.
+/// The time between two rounds.
 const ROUND: Duration = Duration::from_millis(1);
-/// The variable by which processes tell whose they are.
+/// The variable that shows which run a process belongs to.
 const MARK: &str = "TMPDIR";
 
 static REGISTER: Mutex<Register> = Mutex::new(Register { adopts: false, live: Vec::new() });
 
-/// Who was started by us, and not reaped.
+/// The processes that we started and have not reaped.
 pub(crate) struct Register {
     adopts: bool,
     live: Vec<Pid>,
 }
 
 impl Register {
-    /// Held while a process is started, so that nobody takes it for a stray.
+    /// Held while a process is started, so that it is not mistaken for a stray.
     pub(crate) fn hold() -> MutexGuard<'static, Self> {
         REGISTER.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +52,7 @@ impl Register {
         self.live.push(pid);
     }
 
-    /// One of ours was reaped, of which this is the mark; whom it left is ended.
+    /// One of our processes was reaped, and this is its mark; ends what it left behind.
     pub(crate) fn remove(&mut self, pid: Pid, mark: Option<&OsStr>) {
         self.live.retain(|live| *live != pid);
         if !self.adopts {
@@ -71,7 +72,7 @@ impl Register {
         }
     }
 
-    /// Ends everybody.
+    /// Ends all strays.
     fn clear(&self) {
         for pid in &self.live {
             signal_group(*pid, Signal::KILL);
@@ -79,7 +80,7 @@ impl Register {
         for _ in 0..ROUNDS_MAX {
             let (ours, strays): (Vec<Child>, Vec<Child>) =
                 children().into_iter().partition(|child| self.live.contains(&child.pid));
-            // Ours are reaped by their owners, if these are still there.
+            // Our own are reaped by their owners, if these still exist.
             if strays.is_empty() && ours.iter().all(|child| child.has_ended) {
                 break;
             }
@@ -91,10 +92,11 @@ impl Register {
     }
 }
 
-/// From now on, whoever is left behind by a process that was started here is ended: with it, if
-/// that can be told, else by [`end_all`]. For programs that start no process in any other way. If
-/// there are children already, a shell has started them before it became us (`server & exec
-/// unflake`): theirs could not be told from strays, so nobody is adopted.
+/// From now on, strays of processes that were started here are ended: together with the process if
+/// it is clear which one left them, else by [`end_all`]. Only for programs that start no process in
+/// any other way. If there are children already, a shell has started them before it became this
+/// program (`server & exec unflake`): their strays could not be told from ours, so nothing is
+/// adopted.
 pub fn adopt() {
     let mut register = Register::hold();
     #[cfg(target_os = "linux")]
@@ -103,8 +105,8 @@ pub fn adopt() {
     }
 }
 
-/// Ends all processes that were started here, and whoever they left behind: for the end of a
-/// program that has called [`adopt`].
+/// Ends all processes that were started here, and all strays: for the end of a program that has
+/// called [`adopt`].
 pub fn end_all() {
     let register = Register::hold();
     if register.adopts {
@@ -112,7 +114,7 @@ pub fn end_all() {
     }
 }
 
-/// The mark that a process will carry, and whatever it starts.
+/// The mark that a process will carry, like everything it starts.
 pub(crate) fn mark(env: &[(OsString, Option<OsString>)]) -> Option<OsString> {
     let given = env.iter().rev().find(|(name, _)| name == MARK);
     given.and_then(|(_, value)| value.clone())
@@ -129,18 +131,18 @@ fn carries(pid: Pid, mark: &OsStr) -> bool {
 /// A child of this process.
 struct Child {
     pid: Pid,
-    /// And waits to be reaped.
+    /// Whether it has ended and waits to be reaped.
     has_ended: bool,
 }
 
-/// Looked for among all processes: not every kernel lists them.
+/// Searches all processes, because not every kernel lists children.
 fn children() -> Vec<Child> {
     let own = std::process::id().to_string();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let child = |number: i32| {
         let status = stat(number).ok()?;
-        // The name, in brackets, may have brackets and blanks in it.
+        // The name, in brackets, may itself contain brackets and blanks.
         let (_, rest) = status.rsplit_once(')')?;
         let mut words = rest.split_ascii_whitespace();
         let (state, parent) = (words.next()?, words.next()?);
@@ -156,7 +158,7 @@ fn stat(number: i32) -> io::Result<String> {
 }
 
 fn end(pid: Pid) {
-    // Not permitted, or ended already: then it is only reaped, if it can be.
+    // It may not be permitted, or has ended already: then it is only reaped, if possible.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let _ = rustix::process::waitid(WaitId::Pid(pid), options);

@@ -1,8 +1,8 @@
-//! The end of what a process wrote, however much it wrote.
+//! Keeps the end of what a process wrote, however much it wrote.
 
 use std::collections::VecDeque;
 
-/// How much is kept of what a process wrote.
+/// How many bytes are kept.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// The last bytes of a stream.
@@ -21,12 +21,12 @@ impl Tail {
         self.bytes.extend(kept);
     }
 
-    /// How many bytes were written until now; to ask later what came [`Tail::since`].
+    /// How many bytes were written so far, to ask later what came [`Tail::since`].
     pub(crate) fn mark(&self) -> u64 {
         self.n_written
     }
 
-    /// What is kept of all that was written after a mark.
+    /// What is kept of the output after a mark.
     pub(crate) fn since(&self, mark: u64) -> String {
         let n_new = usize::try_from(self.n_written - mark).unwrap_or(usize::MAX);
         let from = self.bytes.len().saturating_sub(n_new);

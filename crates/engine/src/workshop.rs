@@ -1,10 +1,10 @@
 //! The folder of an engine: its socket, its agent, and a scratch folder for each run.
 //!
-//! Private (0700), short (the path of a socket has 108 bytes), and gone afterwards. Scratch folders
-//! are removed by a thread of their own, because a run can leave a gigabyte behind and the next one
-//! should not wait for it. What an engine that was killed left behind is removed by the same thread
-//! of the next one. Most runs leave nothing in theirs; then it serves for another one, because to
-//! make and to remove folders on a disk takes as long as a few quick tests.
+//! The folder is private (0700), short (the path of a socket has 108 bytes), and removed
+//! afterwards. A separate thread removes scratch folders, because a run can leave a gigabyte behind
+//! and the next one should not wait for it. The same thread removes what killed engines left
+//! behind. Most runs leave nothing in their scratch folder; then another run uses it, because
+//! making and removing folders on a disk takes as long as a few quick tests.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,10 +15,10 @@ use std::thread::{self, JoinHandle};
 
 use crate::launch::AgentFiles;
 
-/// The longest folder below which a socket, and those that tests make in theirs, still have room.
+/// The longest folder that leaves room for our socket below it, and for those that tests make.
 const FOLDER_BYTES_MAX: usize = 48;
 
-/// Locked by whoever a folder belongs to, for as long as it lives, however it dies.
+/// Locked by the owner of a folder as long as it lives, however it dies.
 const LOCK: &str = "lock";
 
 /// The beginning of the names of all our folders.
@@ -27,7 +27,7 @@ const PREFIX: &str = "unflake-";
 /// What an agent makes in a scratch folder for any run: a folder and a file.
 const USUAL: [&str; 2] = ["tmp", "errors.txt"];
 
-/// Done when this process has looked for abandoned folders.
+/// Completed once this process has looked for abandoned folders.
 static SWEPT: Once = Once::new();
 
 /// The folder of an engine.
@@ -35,7 +35,7 @@ static SWEPT: Once = Once::new();
 pub(crate) struct Workshop {
     folder: Option<PrivateFolder>,
     path: PathBuf,
-    /// Scratch folders in which runs have left nothing.
+    /// Scratch folders in which runs left nothing.
     untouched: Vec<PathBuf>,
     rubbish: Option<mpsc::Sender<PathBuf>>,
     janitor: Option<JoinHandle<()>>,
@@ -44,7 +44,7 @@ pub(crate) struct Workshop {
 impl Workshop {
     pub(crate) fn new(agent: &AgentFiles) -> io::Result<Self> {
         let folder = private_folder()?;
-        // Mounts speak of it by name, so no link may stand in between.
+        // Mounts refer to it by name, so the path must not contain symbolic links.
         let path = folder.path().canonicalize()?;
         if path.to_str().is_none() {
             let message = format!("`{}` is not UTF-8", path.display());
@@ -54,10 +54,10 @@ impl Workshop {
         let (rubbish, received) = mpsc::channel::<PathBuf>();
         let parent = path.parent().map(Path::to_owned);
         let janitor = thread::Builder::new().name("janitor".to_owned()).spawn(move || {
-            // Once: to look through a folder that everybody uses takes longer than to make one.
+            // Once only: searching a folder that everybody uses takes longer than making one.
             SWEPT.call_once(|| parent.iter().for_each(|parent| remove_abandoned(parent)));
             for path in received {
-                // What resists now is removed with the whole folder, when nobody is left in it.
+                // What resists now is removed with the whole folder, once no process is left in it.
                 let _ = remove_tree(&path);
             }
         })?;
@@ -80,14 +80,14 @@ impl Workshop {
         Ok(path)
     }
 
-    /// A scratch folder; of this name, if a new one is made.
+    /// A scratch folder, with this name if a new one is made.
     pub(crate) fn scratch(&mut self, name: &str) -> io::Result<PathBuf> {
-        // Tests may have removed more than their own.
+        // Tests may have removed more than their own files.
         self.untouched.retain(|scratch| scratch.is_dir());
         self.untouched.pop().map_or_else(|| self.make(name), Ok)
     }
 
-    /// Takes back the scratch folder of a run of which no process is left.
+    /// Takes back the scratch folder of a run that has no process left.
     pub(crate) fn take_back(&mut self, scratch: PathBuf) {
         if is_untouched(&scratch).unwrap_or(false) {
             self.untouched.push(scratch);
@@ -96,7 +96,7 @@ impl Workshop {
         }
     }
 
-    /// Removes a folder of ours, by its name or path, in the background.
+    /// Removes one of our folders, by its name or path, in the background.
     pub(crate) fn discard(&self, folder: impl AsRef<Path>) {
         if let Some(rubbish) = &self.rubbish {
             // The janitor lives as long as we do.
@@ -115,11 +115,11 @@ impl Drop for Workshop {
     }
 }
 
-/// Whether there is nothing in a scratch folder but what every run has there, as it was.
+/// Whether a scratch folder contains only what every run has there, unchanged.
 fn is_untouched(scratch: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(scratch)? {
         let entry = entry?;
-        // Of the entry itself, if it is a link.
+        // This does not follow symbolic links.
         let found = entry.metadata()?;
         let is_usual = USUAL.iter().any(|usual| *usual == entry.file_name());
         let is_empty = match found.permissions().mode() & 0o7777 {
@@ -134,8 +134,8 @@ fn is_untouched(scratch: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// A temporary folder that nobody else may read, gone when dropped, or, if we do not live to see
-/// that, when another engine is at work.
+/// A temporary folder that nobody else may read. It is removed when dropped or, if we die before
+/// that, by another engine.
 #[derive(Debug)]
 pub struct PrivateFolder {
     path: PathBuf,
@@ -143,7 +143,7 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -151,7 +151,7 @@ impl PrivateFolder {
 
 impl Drop for PrivateFolder {
     fn drop(&mut self) {
-        // There is nobody left to tell; what resists stays in a folder named after us.
+        // Nobody is left to be told; what resists stays in a folder named after us.
         let _ = remove_tree(&self.path);
     }
 }
@@ -163,7 +163,7 @@ pub fn private_folder() -> io::Result<PrivateFolder> {
     let parent = if is_long { Path::new("/tmp") } else { usual.as_path() };
     let private = fs::Permissions::from_mode(0o700);
     let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(parent)?;
-    // Locked before it has the name by which others look for it.
+    // Locked before it gets the name that others search for.
     let new = folder.path().join("new");
     let locked = File::create(&new)?;
     locked.lock()?;
@@ -171,13 +171,13 @@ pub fn private_folder() -> io::Result<PrivateFolder> {
     Ok(PrivateFolder { path: folder.keep(), _locked: locked })
 }
 
-/// Removes our folders whose lock nobody holds. One without a lock may be in the making.
+/// Removes folders of ours whose lock nobody holds. A folder without a lock may be in the making.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        // Somebody else's folder cannot be opened, and is none of our business.
+        // Other users' folders cannot be opened, and are none of our business.
         let Ok(lock) = File::options().write(true).open(entry.path().join(LOCK)) else { continue };
         if lock.try_lock().is_ok() {
             let _ = remove_tree(&entry.path());
@@ -185,7 +185,7 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// Removes a folder, also where tests (or an overlay) left folders without permissions in it.
+/// Removes a folder, even if tests (or an overlay) left folders without permissions in it.
 fn remove_tree(path: &Path) -> io::Result<()> {
     if fs::remove_dir_all(path).is_ok() || !path.exists() {
         return Ok(());

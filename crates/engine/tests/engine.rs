@@ -81,7 +81,7 @@ fn a_crash_blames_the_test_under_way_and_nobody_after_it() {
         let ended = run_one(engine, &[2, 0]).only();
         assert_eq!(ended.outcomes(), [Outcome::Crashed { signal: None }, NOT_RUN]);
         assert_eq!(ended.ending, Ending::Died(Exit { code: Some(3), signal: None }));
-        // And it goes on.
+        // The engine goes on working.
         assert_eq!(run_one(engine, &[0]).only().ending, Ending::Complete);
     });
 }
@@ -198,7 +198,7 @@ fn at_most_so_many_run_at_once_and_the_rest_waits() {
                 Event::Idle => break,
                 _ => (),
             }
-            // One more waits at the agent that runs are forked from.
+            // One more run waits at the agent that runs are forked from.
             assert!(n_running <= jobs + usize::from(start_as == Start::Fork));
         }
         assert_eq!(n_ended, 10);
@@ -291,7 +291,7 @@ fn where_forking_is_unsafe_each_run_has_a_fresh_process_that_must_find_the_same_
         assert_eq!(run_one(&mut engine, &[0]).only().ending, Ending::Complete);
     }
     let mut engine = start(launch(&["--unsafe=threads", "--grow", "passed"])).unwrap();
-    // The one that has collected makes the first run; the next one collects again.
+    // The agent that has collected makes the first run; the next one collects again.
     assert_eq!(run_one(&mut engine, &[0]).only().ending, Ending::Complete);
     let ended = run_one(&mut engine, &[0]).only();
     assert_eq!(ended.outcomes(), [NOT_RUN]);

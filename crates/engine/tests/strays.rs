@@ -1,6 +1,6 @@
-//! Who is left behind by a process is ended with it, also with a session of its own.
+//! Processes that another one leaves behind are ended with it, even if they have their own session.
 //!
-//! One test in a program of its own: it becomes the parent of all orphans below it.
+//! There is only one test in this program, because it becomes the parent of all orphans below it.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be read is a fault")]
 
@@ -12,8 +12,8 @@ use std::time::Duration;
 use unflake_engine::process::{CommandLine, run_to_end};
 use unflake_engine::{Interrupt, strays};
 
-/// Starts somebody in a session of its own, whose parent ends at once. It holds the pipe open,
-/// longer than any test takes, and says when it is there.
+/// Starts a process in a new session, whose parent ends at once. It holds the pipe open longer than
+/// any test takes, and says when it is there.
 const LEAVES: &str = "(setsid sh -c 'echo here; exec sleep 600' > \"$1\" &)";
 
 fn sh(script: &str, pipe: &Path, tmp: &str) -> CommandLine {
@@ -25,7 +25,7 @@ fn sh(script: &str, pipe: &Path, tmp: &str) -> CommandLine {
     }
 }
 
-/// A pipe whose end is read when the last of those who hold it open is gone.
+/// A pipe whose end is read once every process that holds it open is gone.
 fn pipe(path: &Path) -> (File, File) {
     let made = run_to_end(&sh("mkfifo \"$1\"", path, "/tmp"), AMPLE, &Interrupt::default());
     assert_eq!(made.unwrap().exit.code, Some(0));
@@ -43,13 +43,13 @@ fn it_is_ended_with_who_left_it_and_no_other() {
     let (both, mut reader) = pipe(&path);
     let mut heard = String::new();
 
-    // Alone.
+    // With nothing else under way.
     let script = format!("{LEAVES}\nread word < \"$1\"");
     run_to_end(&sh(&script, &path, "/tmp/a"), AMPLE, &Interrupt::default()).unwrap();
     drop(both);
     assert_eq!(reader.read_to_string(&mut heard).unwrap(), 0, "its word was read by its parent");
 
-    // While another one is under way that has left somebody, too.
+    // While another command is under way that has left a stray, too.
     let there = folder.path().join("there");
     let (both, mut others) = pipe(&there);
     let interrupt = Interrupt::default();

@@ -1,7 +1,7 @@
 //! Everything a finished or interrupted campaign knows, in one value.
 //!
-//! Built by whoever ran the campaign; read by every renderer. No part has a default: a format
-//! that shows nothing where something was forgotten would mislead.
+//! Built by the code that ran the campaign, and read by every renderer. No part has a default: a
+//! format that shows nothing because something was forgotten would mislead.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,41 +15,41 @@ use crate::{Exhibit, Failure, Origin, Warning};
 /// Everything a finished or interrupted campaign knows.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
-    /// All tests.
+    /// The tests of the project.
     pub suite: &'a Suite,
-    /// What was found, each finding with what belongs to it; in any order.
+    /// The findings, each with what belongs to it; in any order.
     pub exhibits: &'a [Exhibit],
-    /// Findings that share a root cause. A finding that stands in none is a cause of its own.
+    /// Findings that share a root cause. A finding in none of these is a cause of its own.
     pub causes: &'a [Cause],
     /// Tests that ended in different ways, whatever that means.
     pub changes: &'a [OutcomeChange],
     /// Tests that failed in the last of the set-up runs, in the original order.
     pub set_up_failing: &'a [TestIndex],
-    /// What each test did, at the test's position in the suite. A test past the end never ran.
+    /// What each test did, by its position in the suite. Tests past the end never ran.
     pub records: &'a [Record],
-    /// What limits the answer.
+    /// Warnings about what limits the answer.
     pub warnings: &'a [Warning],
     /// What was spent, summed over all workers.
     pub spent: Spent,
     /// How many runs of an earlier, unfinished start served as evidence, at no cost.
     pub n_recalled: u64,
-    /// How long it took on the clock of the wall.
+    /// The wall-clock time it took.
     pub wall_time: Duration,
     /// How many whole orders were run.
     pub n_orders: u64,
     /// A test with this flake rate would have been seen to fail with [`View::confidence`].
     pub flake_rate_detectable: f64,
-    /// Under how many hash seeds tests were run, each in an order of its own; 1 if not varied.
+    /// How many hash seeds had runs, each with an order of its own; 1 if they were not varied.
     pub n_seeds: u64,
-    /// The confidence asked for; also that of the intervals.
+    /// The requested confidence, which is also that of the intervals.
     pub confidence: Confidence,
-    /// Why the campaign looked no further.
+    /// Why the campaign stopped.
     pub ended: Ended,
-    /// What was run, to run it again.
+    /// What was run, so that it can be run again.
     pub origin: &'a Origin,
 }
 
-/// What a [`View`] shows, as a value of its own.
+/// Owns what a [`View`] shows.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// See [`View::suite`].
@@ -87,7 +87,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// To be shown.
+    /// Borrows everything for showing.
     pub fn view(&self) -> View<'_> {
         View {
             suite: &self.suite,
@@ -111,7 +111,7 @@ impl Findings {
 }
 
 impl<'a> View<'a> {
-    /// What is shown about this test, if anything.
+    /// The exhibit of this test, if there is one.
     pub fn exhibit(&self, test: TestIndex) -> Option<&'a Exhibit> {
         self.exhibits.iter().find(|exhibit| exhibit.finding.test == test)
     }
@@ -120,38 +120,38 @@ impl<'a> View<'a> {
 /// What one test did in the plain environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Passes and failures.
+    /// How often it passed and failed.
     pub tally: Tally,
     /// How often it was skipped.
     pub skipped: u64,
-    /// The failed attempts that were kept, in the order in which they were made.
+    /// The failed attempts that were kept, oldest first.
     pub failures: Vec<FailedAttempt>,
 }
 
 /// One attempt that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedAttempt {
-    /// In which run.
+    /// The run in which it failed.
     pub run: RunId,
     /// How it ended.
     pub outcome: OutcomeKind,
-    /// What was said about it.
+    /// The message and text of the failure.
     pub failure: Failure,
 }
 
-/// Why a campaign looked no further.
+/// Why a campaign stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Enough was run for the confidence asked for.
+    /// Enough was run for the requested confidence.
     Confident,
     /// The budget did not cover more.
     OutOfBudget,
-    /// It was told to stop.
+    /// The user stopped it.
     Interrupted,
 }
 
 impl Ended {
-    /// All of them.
+    /// All ways to end.
     pub const ALL: [Self; 3] = [Self::Confident, Self::OutOfBudget, Self::Interrupted];
 
     /// The name in machine-readable formats.

@@ -1,4 +1,4 @@
-//! Changes of test files that were seen to help, and those that were not.
+//! Changes of test files that were tried, those that help and those that do not.
 
 use std::path::PathBuf;
 
@@ -6,36 +6,36 @@ use unflake_model::TestId;
 
 use crate::Findings;
 
-/// What came of looking for a change.
+/// The result of searching for a change.
 #[derive(Clone, Debug)]
 pub struct Fix {
-    /// What is wrong.
+    /// The findings that are to be put right.
     pub findings: Findings,
-    /// Changes that help, the best first.
+    /// Changes that help, best first.
     pub patches: Vec<Patch>,
-    /// Changes that were tried and do not.
+    /// Changes that were tried and do not help.
     pub rejected: Vec<Rejected>,
-    /// Changes that could not be tried, or not to the end.
+    /// Changes that could not be tried, or not completely.
     pub not_tried: Vec<Rejected>,
-    /// Why there are no others.
+    /// Why there are no further proposals.
     pub reasons: Vec<String>,
-    /// Whether the budget or the user ended it before everything was seen and tried.
+    /// Whether the budget or the user ended it early.
     pub is_cut_short: bool,
 }
 
 /// A change that was seen to help.
 #[derive(Clone, Debug)]
 pub struct Patch {
-    /// The change.
+    /// The change that was proposed.
     pub proposal: Proposal,
-    /// What was seen.
+    /// The result of trying it.
     pub checked: Checked,
 }
 
 /// What the project's own runner said about a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// After how many groups of tests the target passes.
+    /// The number of groups after which the target passes.
     pub n_groups: usize,
     /// How many tests of the suite were compared.
     pub n_tests: usize,
@@ -46,42 +46,42 @@ pub struct Checked {
 /// A change that does not help, or that is not known to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// What it would have done.
+    /// What the change would have done.
     pub title: String,
-    /// What speaks against it.
+    /// Why it was rejected, or could not be tried.
     pub why: String,
 }
 
 /// A change that might help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// A word for the manner of it.
+    /// A word for the kind of change.
     pub how: String,
-    /// What it does, as a sentence without its end.
+    /// What it does, as a sentence without a full stop.
     pub title: String,
-    /// What speaks for it, or against.
+    /// The reasons for or against it.
     pub why: String,
-    /// Whether it repairs what is wrong, rather than one test that shows it.
+    /// Whether it repairs the cause, rather than one test that shows it.
     pub is_safe: bool,
     /// The files it changes.
     pub files: Vec<ProposedFile>,
-    /// The change, as `git apply` takes it.
+    /// The change in the form that `git apply` takes.
     pub diff: String,
-    /// How many statements it takes over from a helper.
+    /// How many statements it takes from a helper, if any.
     pub n_statements: Option<usize>,
-    /// From whom.
+    /// The helper that it takes them from.
     pub helper: Option<String>,
 }
 
 /// A file before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProposedFile {
-    /// Where.
+    /// The path of the file.
     pub path: PathBuf,
-    /// As it is.
+    /// The current text.
     pub old: String,
-    /// As it would be.
+    /// The changed text.
     pub new: String,
-    /// How its text is written as bytes.
+    /// The name of the file's text encoding.
     pub encoding: String,
 }

@@ -1,8 +1,8 @@
 //! What the tests of a suite leave behind.
 //!
-//! Not a campaign: one pass over the suite in its original order, watched. So there is no verdict
-//! and no rate, but for each test a list of places with what was there and what is there now, each
-//! with its [`Standing`]: whether it is dirt, and why not.
+//! Not a campaign: one watched pass over the suite in its original order. So there is no verdict
+//! and no rate, but for each test a list of changed places with their values before and after, each
+//! with its [`Standing`]: whether it is dirt, and if not, why.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,56 +11,56 @@ use unflake_model::{OutcomeKind, TestId};
 
 use crate::{Ended, Origin, State, Warning};
 
-/// What a watched pass over a suite has shown.
+/// What a watched pass over a suite showed.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// How many tests there are.
+    /// How many tests the suite has.
     pub n_tests: usize,
-    /// Those that changed something, in the order in which they were run.
+    /// Tests that changed something, in the order in which they ran.
     pub tests: Vec<Leaver>,
-    /// Those that took the process with them, so that nobody could look.
+    /// Tests that ended the process, so that nobody could look.
     pub unseen: Vec<Unseen>,
-    /// How many failed or could not be run.
+    /// How many tests failed or could not be run.
     pub n_failed: usize,
-    /// How many were not run.
+    /// How many tests were not run.
     pub n_not_run: usize,
     /// Entries of the allow-list that nothing matched.
     pub unused: Vec<String>,
-    /// What limits the answer.
+    /// Warnings about what limits the answer.
     pub warnings: Vec<Warning>,
     /// How long it took.
     pub wall_time: Duration,
-    /// Whether it came to its end.
+    /// Why it ended.
     pub ended: Ended,
-    /// What was run.
+    /// The runner, seed, command and campaign behind the answer.
     pub origin: Origin,
 }
 
 /// A test that changed something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaver {
-    /// Which.
+    /// The test that made the changes.
     pub test: TestId,
-    /// How it ended: a test that fails half-way does not come to its cleaning.
+    /// How it ended: a test that fails half-way does not reach its clean-up.
     pub outcome: OutcomeKind,
-    /// What differs from how it was.
+    /// The places that it changed.
     pub places: Vec<Left>,
     /// How many more places there are.
     pub n_more: u64,
 }
 
-/// A place that is otherwise after a test than before it.
+/// A place that a test changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// The place, and what was and is there.
+    /// The place, with its values before and after.
     pub state: State,
-    /// The fixture that did it, if that outlives the test.
+    /// The fixture that made the change, if it outlives the test.
     pub by: Option<String>,
-    /// What to make of it.
+    /// Whether the change is dirt.
     pub standing: Standing,
 }
 
-/// What to make of a change.
+/// Whether a change is dirt, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Another test may stumble over it.
@@ -68,16 +68,16 @@ pub enum Standing {
         /// The later test that put it back, if one did.
         put_back_by: Option<TestId>,
     },
-    /// An earlier test had left it otherwise; now it is as at the beginning.
+    /// It restores what an earlier test had changed.
     PutsBack {
-        /// Who had left it so.
+        /// The test that had changed it.
         left_by: TestId,
     },
-    /// Not counted.
+    /// It is not counted, for this reason.
     Harmless(Harmless),
-    /// The project says that it is meant to be so.
+    /// The project declares that it is intended.
     Allowed {
-        /// The entry of the allow-list that says it.
+        /// The entry of the allow-list that does so.
         entry: String,
     },
 }
@@ -87,13 +87,13 @@ pub enum Standing {
 pub enum Harmless {
     /// A module was loaded for the first time.
     Loaded,
-    /// A cache was filled, or emptied.
+    /// A cache was filled or emptied.
     Cached,
     /// Random numbers were drawn.
     Drawn,
-    /// An entry was added that holds nothing.
+    /// An empty entry was added.
     Empty,
-    /// Done by a fixture that outlives the test, and undone when that ended.
+    /// A fixture that outlives the test made it, and undid it when it ended.
     Fixture,
 }
 
@@ -111,7 +111,7 @@ impl Harmless {
 }
 
 impl Standing {
-    /// Whether it is counted.
+    /// Whether it counts as dirt.
     pub fn is_dirt(&self) -> bool {
         matches!(self, Self::Dirt { .. })
     }
@@ -127,10 +127,10 @@ impl Standing {
     }
 }
 
-/// A test that took the process with it.
+/// A test that ended the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unseen {
-    /// Which.
+    /// The test that did.
     pub test: TestId,
     /// How it ended.
     pub outcome: OutcomeKind,
@@ -147,7 +147,7 @@ impl Inspection {
         self.tests.iter().flat_map(|leaver| leaver.places.iter().map(move |left| (leaver, left)))
     }
 
-    /// Changes that are not counted, by the reason for it.
+    /// How many changes are not counted, by reason.
     pub fn n_harmless(&self) -> BTreeMap<Harmless, u64> {
         let mut counts = BTreeMap::new();
         for (_, left) in self.places() {
@@ -158,7 +158,7 @@ impl Inspection {
         counts
     }
 
-    /// Changes that the project allows.
+    /// How many changes the project allows.
     pub fn n_allowed(&self) -> u64 {
         let is_allowed = |left: &Left| matches!(left.standing, Standing::Allowed { .. });
         self.places().filter(|(_, left)| is_allowed(left)).count() as u64
@@ -166,7 +166,7 @@ impl Inspection {
 }
 
 impl Leaver {
-    /// Whether anything it left is dirt.
+    /// Whether any of its changes is dirt.
     pub fn is_dirty(&self) -> bool {
         self.places.iter().any(|left| left.standing.is_dirt())
     }

@@ -1,7 +1,8 @@
 //! Reading JUnit XML, as test runners write it.
 //!
-//! One `testcase` for each report of a test, in the order of the file. What a runner means by a
-//! failure, an error or a second case of the same name is for those to say who know the runner.
+//! There is one `testcase` for each report of a test, in the order of the file. What a runner means
+//! by a failure, an error or a second case of the same name is decided by those who know the
+//! runner.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
-/// Before the name of the run, which stands above what the runner said in our own reports.
+/// Precedes the name of the run, which our own reports put above the runner's output.
 pub const RUN: &str = "run ";
 
 /// What a test is called in JUnit XML.
@@ -28,50 +29,50 @@ pub struct Case {
     pub class: String,
     /// Its `name`.
     pub name: String,
-    /// The `file` it stands in; empty if that is not said.
+    /// The `file` that defines it; empty if there is none.
     pub file: String,
-    /// The `time` it took, if that is said.
+    /// The `time` it took, if given.
     pub time: Option<Duration>,
-    /// What it wrote to standard output, if that is said (`system-out`).
+    /// What it wrote to standard output (`system-out`).
     pub stdout: String,
-    /// And to standard error (`system-err`).
+    /// What it wrote to standard error (`system-err`).
     pub stderr: String,
-    /// What is said against it; nothing if it passed, or only what it overcame.
+    /// The complaints about it; empty if it passed, or only what it overcame.
     pub complaints: Vec<Complaint>,
 }
 
 /// Why a test did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// Of which kind it is.
+    /// The kind of complaint.
     pub kind: ComplaintKind,
-    /// In short.
+    /// The short message.
     pub message: String,
-    /// At length.
+    /// The full text.
     pub text: String,
 }
 
-/// The element in which a complaint stands.
+/// The element that contains a complaint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComplaintKind {
-    /// `failure`.
+    /// A `failure` element.
     Failure,
-    /// `error`.
+    /// An `error` element.
     Error,
-    /// `skipped`.
+    /// A `skipped` element.
     Skipped,
-    /// `flakyFailure` or `flakyError`: an attempt that failed of a test that then passed.
+    /// A `flakyFailure` or `flakyError`: a failed attempt of a test that then passed.
     Overcome,
 }
 
 impl Case {
-    /// All that is said against it in the end.
+    /// All complaints that remain in the end, as one text.
     pub fn text(&self) -> String {
         let last = self.complaints.iter().filter(|it| it.kind != ComplaintKind::Overcome);
         last.map(Complaint::said).collect()
     }
 
-    /// What was said when it failed, before it passed; `None` if it did not overcome a failure.
+    /// The complaint when it failed before it passed; `None` if it did not overcome a failure.
     pub fn overcame(&self) -> Option<&str> {
         let mut earlier = self.complaints.iter().filter(|it| it.kind == ComplaintKind::Overcome);
         earlier.next().map(Complaint::said)
@@ -79,7 +80,7 @@ impl Case {
 }
 
 impl Complaint {
-    /// What the runner said; in our own reports, the name of the run stands above that.
+    /// The runner's text; our own reports put the name of the run above it.
     fn said(&self) -> &str {
         let is_name = |run: &str| {
             let (campaign, number) = run.rsplit_once('/').unwrap_or(("", run));
@@ -87,7 +88,7 @@ impl Complaint {
             is_number && campaign.bytes().all(|it| it.is_ascii_hexdigit())
         };
         let text = match self.kind {
-            // Around the element that has the text there is but white space.
+            // The text around an inner element is only white space.
             ComplaintKind::Overcome => self.text.trim(),
             _ => &self.text,
         };
@@ -96,29 +97,27 @@ impl Complaint {
     }
 }
 
-/// A report of continuous integration, about tests that are known here.
+/// A report from continuous integration, in terms of known tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CiReport {
-    /// The tests that were run, by their places among the known ones, in the order in which they
-    /// were.
+    /// The tests that ran, as positions among the known tests, in the order in which they ran.
     pub order: Vec<usize>,
-    /// Those of them that failed, be it that they passed when they were run again, with what was
-    /// said.
+    /// The ones that failed, even if they passed when repeated, with the complaints.
     pub failed: Vec<(usize, String)>,
-    /// Failed cases that are no known test.
+    /// Failed cases that match no known test.
     pub unknown: Vec<String>,
 }
 
-/// Why a file is no report.
+/// Why a file is not a report.
 #[derive(Debug, thiserror::Error)]
 pub enum NoReport {
-    /// Its end is missing.
+    /// The file is cut off.
     #[error("it ends in the middle")]
     Cut,
-    /// It is not well-formed.
+    /// The XML is not well-formed.
     #[error(transparent)]
     Xml(#[from] quick_xml::Error),
-    /// It refers to characters that there are not.
+    /// It refers to characters that do not exist.
     #[error(transparent)]
     Reference(#[from] quick_xml::escape::EscapeError),
 }
@@ -157,7 +156,7 @@ pub fn read(xml: &str) -> Result<Vec<Case>, NoReport> {
     }
 }
 
-/// What an element is to us.
+/// What an element means to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
     Case,
@@ -198,7 +197,7 @@ fn enter(
         "flakyFailure" | "flakyError" => ComplaintKind::Overcome,
         "system-out" if parent == Some(Tag::Case) => return Ok(Tag::Stdout),
         "system-err" if parent == Some(Tag::Case) => return Ok(Tag::Stderr),
-        // Surefire puts the text of reruns into an element of its own.
+        // Surefire puts the text of reruns into a separate element.
         "stackTrace" if parent == Some(Tag::Complaint) => return Ok(Tag::Complaint),
         _ => return Ok(Tag::Other),
     };

@@ -1,4 +1,4 @@
-//! What an earlier `unflake shake` found out about a test, to be told with other answers about it.
+//! What an earlier `unflake shake` found out about a test, to be shown with other answers about it.
 
 use unflake_model::{Factors, RootCause, Tally};
 
@@ -7,29 +7,29 @@ use crate::shaking::{Shaking, Shook};
 /// A circumstance that changes how a test ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownFactor {
-    /// Which, or several together.
+    /// The factor, or several together.
     pub factors: Factors,
-    /// What each was, in words.
+    /// What each factor was set to, in words.
     pub how: Vec<String>,
-    /// How the test ended with it just as it was then. Under other seeds it may be another day, or
-    /// another time zone, in which nothing happens.
+    /// How the test ended under the very seed that showed it. Another seed may choose a date or a
+    /// time zone in which nothing happens.
     pub with: Tally,
     /// How it ended with everything held fixed.
     pub without: Tally,
-    /// Whether it is failing that it brings about, and not passing.
+    /// Whether the circumstance makes the test fail, not pass.
     pub makes_it_fail: bool,
-    /// What lies behind it.
+    /// The root cause it suggests, if known.
     pub cause: Option<RootCause>,
-    /// The command that showed it every time.
+    /// The command that showed it every time, if there is one.
     pub command: Option<String>,
     /// The campaign that found it.
     pub campaign: String,
-    /// Whether the code was another then.
+    /// Whether the code has changed since.
     pub is_of_older_code: bool,
 }
 
 impl KnownFactor {
-    /// All that a test was seen to depend on when it was shaken in this campaign.
+    /// Everything that shaking the test in this campaign showed it to depend on.
     pub fn all(shaking: &Shaking, campaign: &str, is_of_older_code: bool) -> Vec<Self> {
         let one = |shook: &Shook| Self {
             factors: shook.factors,

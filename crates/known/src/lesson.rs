@@ -6,18 +6,18 @@ use unflake_calls::learn::{Learned, Score};
 /// What was learned, and how good it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lesson {
-    /// From how many tests.
+    /// The number of tests it was learned from.
     pub n_tests: usize,
-    /// Of them flaky.
+    /// The flaky ones among them.
     pub n_flaky: usize,
-    /// Of how many projects.
+    /// The number of projects they belong to.
     pub n_projects: usize,
     /// Tests without a label, which were left out.
     pub n_unlabelled: usize,
-    /// The functions.
+    /// The functions that were learned.
     pub learned: Learned,
-    /// For tests not seen.
+    /// How well this works for tests that were not seen.
     pub folds: Vec<Fold>,
-    /// What the set made by hand does on the same tests.
+    /// How well the built-in set does on the same tests.
     pub manual: Score,
 }

@@ -1,11 +1,11 @@
-//! What is known: the values that a campaign, a look at dirt or a shaken test ends with.
+//! What is known: the values that a campaign, a lint or a shaken test ends with.
 //!
 //! Adapters and use cases make these values; `report` shows them and the history keeps them. They
-//! stand below both, so that nobody who finds something out has to know how it is shown.
+//! are below both, so that code that finds something out need not know how it is shown.
 //!
 //! | module | what is known |
 //! |---|---|
-//! | [`Findings`], [`View`] | about a suite: what was found, what it cost, why it ended |
+//! | [`Findings`], [`View`] | about a suite: what was found, what it cost, why the campaign ended |
 //! | [`Exhibit`] | about one finding: commands, confirmation, failure, shared state, choices |
 //! | [`Origin`] | which runner, seed, command and campaign stand behind it |
 //! | [`Offer`] | what our commands can do for the tests of a runner |
@@ -17,17 +17,17 @@
 //! | [`fix`] | which changes of test files help, and which do not |
 //! | [`suite_run`] | what one run of all tests showed (`run`) |
 //! | [`replay`] | whether a run on record ends again as it did |
-//! | [`triage`] | of what kind the failures of a report are |
+//! | [`triage`] | which failures of a report are flaky, and of what kind |
 //! | [`RerunStudy`] | how often tests failed when a suite was run again and again (`study`) |
 //! | [`Lesson`] | which functions flaky tests call and others do not (`learn`) |
 //! | [`Past`], [`PastCampaign`] | what the history holds |
-//! | [`Check`] | one thing that `doctor` looked at |
+//! | [`Check`] | one thing that `doctor` checked |
 //! | [`junit_xml`] | what runners wrote; reading is here, writing is in `report` |
 //! | [`saved`] | the form in which the history keeps findings or a shaking |
 //!
-//! Nothing here is laid out for a reader. The exceptions are words that adapters need for messages
-//! of their own: a [`Warning`] says what is the case as an error would, and such messages and
-//! commands are built with [`plural`] and [`quote`].
+//! Nothing here is laid out for a reader. The exceptions are words that adapters need for their own
+//! messages: a [`Warning`] states a fact as an error would, and such messages and commands are
+//! built with [`plural`] and [`quote`].
 
 mod check;
 mod exhibit;

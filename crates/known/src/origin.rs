@@ -1,10 +1,10 @@
-//! Which runner, seed, command and campaign stand behind an answer, so that it can be had again.
+//! Which runner, seed, command and campaign are behind an answer, so that it can be obtained again.
 
 use std::collections::BTreeMap;
 
 use unflake_model::RunId;
 
-/// What was run, to run it again.
+/// What was run, so that it can be run again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The project's own runner: `pytest`.
@@ -13,18 +13,18 @@ pub struct Origin {
     pub runner_version: String,
     /// The seed of all orders.
     pub seed: u64,
-    /// How strings were hashed, if we decided it: a number for `PYTHONHASHSEED`.
+    /// The hash seed, if we chose it: a number for `PYTHONHASHSEED`.
     pub hash_seed: Option<u64>,
     /// The command line that started the campaign.
     pub command: String,
-    /// The name of the campaign in the history; `None` where it is not kept.
+    /// The name of the campaign in the history; `None` if it is not kept.
     pub campaign: Option<String>,
-    /// Runs of other campaigns that served as evidence, by their numbers here: their names.
+    /// The names of runs lent by other campaigns, by the number they have here.
     pub lent: BTreeMap<RunId, String>,
 }
 
 impl Origin {
-    /// Of a runner as it names itself: `pytest 8.3.1`.
+    /// For a runner given as it names itself: `pytest 8.3.1`.
     pub fn new(runner: &str, seed: u64, command: &str, campaign: Option<String>) -> Self {
         let (runner, version) = runner.split_once(' ').unwrap_or((runner, ""));
         Self {
@@ -38,11 +38,11 @@ impl Origin {
         }
     }
 
-    /// The first number of runs that are lent: no campaign has as many of its own.
+    /// The first number of lent runs: no campaign has as many of its own.
     pub const LENT: RunId = RunId(1_000_000_000_000);
 
-    /// A run as it is given to `unflake replay`: campaign and number, or the number alone where
-    /// there is no history to find it in.
+    /// A run as `unflake replay` takes it: campaign and number, or only the number if no history
+    /// contains it.
     pub fn run_name(&self, run: RunId) -> String {
         if let Some(name) = self.lent.get(&run) {
             return name.clone();

@@ -7,7 +7,7 @@ use crate::{Failure, KnownFactor, RunName};
 /// A campaign on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastCampaign {
-    /// The beginning of its name, long enough that no other begins like that.
+    /// The beginning of its name, long enough to be unique.
     pub name: String,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub began_unix_ms: i64,
@@ -19,34 +19,34 @@ pub struct PastCampaign {
     pub root: String,
     /// The commit that was checked out, if there was one.
     pub commit: Option<String>,
-    /// Name and version of the runner.
+    /// The name and version of the runner.
     pub runner: String,
-    /// Its seed.
+    /// The seed of the campaign.
     pub seed: u64,
     /// How many tests its suite has.
     pub n_tests: u64,
     /// How many runs are recorded.
     pub n_runs: u64,
-    /// How many tests were started in them, each time counted.
+    /// How many attempts these runs made.
     pub n_attempts: u64,
-    /// How it ended, in a word; `None` while it has not ended, or was cut off.
+    /// How it ended, in a word; `None` if it has not ended, or was cut off.
     pub ended: Option<String>,
-    /// How many tests have each verdict; only verdicts that are there.
+    /// How many tests have each verdict; only verdicts that occur.
     pub verdicts: Vec<(Verdict, u64)>,
-    /// What it found to change how a test ends, if it shook one.
+    /// The factors it found, if it shook a test.
     pub factors: Vec<String>,
 }
 
 /// How a test fared over time.
 #[derive(Clone, Debug)]
 pub struct Past {
-    /// The test.
+    /// The test in question.
     pub test: TestId,
-    /// In each campaign that had it, newest first.
+    /// How it fared in each campaign that had it, newest first.
     pub records: Vec<PastRecord>,
     /// What its failures said, newest first.
     pub failures: Vec<PastFailure>,
-    /// What was found to change how it ends when it was shaken last.
+    /// The factors found when it was last shaken.
     pub factors: Vec<KnownFactor>,
 }
 
@@ -55,25 +55,25 @@ pub struct Past {
 pub struct PastRecord {
     /// The short name of the campaign.
     pub campaign: String,
-    /// When that began, in milliseconds since 1970-01-01 UTC.
+    /// When the campaign began, in milliseconds since 1970-01-01 UTC.
     pub began_unix_ms: i64,
     /// The commit that was checked out, if there was one.
     pub commit: Option<String>,
-    /// In plain runs, as a finding counts: plain environment, each test once.
+    /// Its results in plain runs, as findings count them: plain environment, each test once.
     pub plain: Tally,
-    /// In all other runs.
+    /// Its results in all other runs.
     pub varied: Tally,
-    /// What was concluded, if anything was.
+    /// The verdict of the campaign, if it reached one.
     pub verdict: Option<Verdict>,
 }
 
 /// A failure on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastFailure {
-    /// Its run.
+    /// The name of the run.
     pub run: RunName,
     /// How the test ended.
     pub outcome: OutcomeKind,
-    /// What it said.
+    /// The message and text of the failure.
     pub failure: Failure,
 }

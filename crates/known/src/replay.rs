@@ -4,42 +4,42 @@ use unflake_model::{OutcomeKind, Repetition, TestId};
 
 use crate::RunName;
 
-/// What came of running it again.
+/// The result of replaying a run.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The run.
+    /// The run that was replayed.
     pub name: RunName,
-    /// How many tests it has.
+    /// How many tests the run has.
     pub n_tests: usize,
-    /// How often each of them is run.
+    /// How often each test is run.
     pub repetition: Repetition,
-    /// How often it was run again.
+    /// How often the run was replayed.
     pub tries: u32,
-    /// How often it was to be, if nobody had stopped it.
+    /// How often it was meant to be replayed, had nobody stopped it.
     pub tries_asked: u32,
-    /// Whatever ended differently than then.
+    /// The attempts that ended differently than on record.
     pub differences: Vec<Difference>,
-    /// The command that does the same with the project's own runner, where there is one.
+    /// The command that does the same with the project's own runner, if there is one.
     pub command: Option<String>,
 }
 
 /// An attempt that ended differently than on record.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// In which try, from 0.
+    /// The number of the try, from 0.
     pub try_number: u32,
-    /// Which test.
+    /// The test that ended differently.
     pub test: TestId,
-    /// How it ended then.
+    /// How it ended on record.
     pub recorded: OutcomeKind,
-    /// How it ended now.
+    /// How it ended in the try.
     pub now: OutcomeKind,
-    /// What it said now, in one line.
+    /// The message of the failure, in one line.
     pub message: String,
 }
 
 impl Replay {
-    /// In how many tries every test ended as on record.
+    /// In how many tries every test ended as recorded.
     pub fn n_as_recorded(&self) -> u32 {
         let differs = |number: &u32| self.differences.iter().any(|it| it.try_number == *number);
         let n_differing = (0..self.tries).filter(differs).count();

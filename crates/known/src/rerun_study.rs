@@ -7,25 +7,25 @@ use unflake_stats::rerun_study::Tables;
 
 use crate::Warning;
 
-/// What came of running a suite again and again.
+/// The result of running a suite again and again.
 #[derive(Debug)]
 pub struct RerunStudy {
-    /// All tests.
+    /// The tests of the project.
     pub suite: Rc<Suite>,
-    /// What the runs say.
+    /// The statistics of all runs.
     pub tables: Tables,
     /// Whether all runs were made.
     pub is_whole: bool,
     /// Whether the user stopped it.
     pub is_interrupted: bool,
-    /// Runs that were on record already.
+    /// How many runs were on record already.
     pub n_recalled: u64,
     /// The name of the campaign, if it is on record.
     pub campaign: Option<String>,
-    /// For each order, a run that had it, as `unflake replay` takes it; none if not on record.
+    /// For each order, the name of a run that had it, for `unflake replay`; empty if not on record.
     pub order_runs: Vec<String>,
-    /// How sure.
+    /// The confidence of intervals.
     pub confidence: Confidence,
-    /// What limits the answer.
+    /// Warnings about what limits the answer.
     pub warnings: Vec<Warning>,
 }

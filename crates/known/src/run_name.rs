@@ -5,16 +5,16 @@ use std::str::FromStr;
 
 use unflake_model::RunId;
 
-/// A run as reports spell it: `3f2a91/7`, or `7` for one of the last campaign.
+/// A run as reports name it: `3f2a91/7`, or `7` for a run of the last campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunName {
-    /// The campaign: the beginning of its name, or `latest`.
+    /// The beginning of the campaign's name, or `latest`.
     pub campaign: String,
-    /// Its number.
+    /// The number of the run.
     pub run: RunId,
 }
 
-/// A text that names no run.
+/// The text is not the name of a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` names no run; give CAMPAIGN/NUMBER, or NUMBER for the last campaign")]
 pub struct InvalidRunName(String);

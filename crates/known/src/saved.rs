@@ -1,11 +1,11 @@
-//! What a campaign found, written so that it can be read back and shown again.
+//! Findings of a campaign as text that can be read back and shown again.
 //!
 //! The other formats are for readers; this one is for the history. It holds everything that a
 //! [`View`](crate::View) shows except the suite and what each single test did, which the history
-//! has already. Tests are numbers there, their places in the suite.
+//! has already. Tests are numbers here, their positions in the suite.
 //!
-//! Old histories are read by new programs: keys are only ever added, each with a default, and a
-//! text of a newer [`VERSION`] is refused by name instead of being half understood.
+//! New programs read old histories: keys are only ever added, each with a default, and a text with
+//! a newer [`VERSION`] is refused with that reason instead of being half understood.
 
 pub mod shaking;
 
@@ -26,26 +26,26 @@ use crate::{
 /// The version of the format.
 pub const VERSION: u32 = 1;
 
-/// Why a text cannot be shown again.
+/// Why a text cannot be read back.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// A newer program wrote it.
     #[error("the findings were written by a newer unflake (version {found}, known is {VERSION})")]
     TooNew {
-        /// Its version.
+        /// The version of the text.
         found: u32,
     },
-    /// It is no such text, or is damaged.
+    /// The text has another form, or is damaged.
     #[error("the findings cannot be read: {0}")]
     Malformed(String),
 }
 
-/// The study as a text.
+/// The findings as a text.
 pub fn write(findings: &Findings) -> String {
     serde_json::to_string(&Saved::of(findings)).expect("strings and finite numbers only")
 }
 
-/// The study that a text holds, of this suite.
+/// Reads the findings for this suite back from a text.
 pub fn read(text: &str, suite: Rc<Suite>) -> Result<Findings, Unreadable> {
     let malformed = |error: serde_json::Error| Unreadable::Malformed(error.to_string());
     let Header { version } = serde_json::from_str(text).map_err(malformed)?;
@@ -182,7 +182,7 @@ impl SavedTried {
     }
 }
 
-/// With no factors: only strings are hashed otherwise.
+/// Without factors, only the hash seed differs.
 #[derive(Serialize, Deserialize)]
 struct SavedEnvironment {
     factors: Option<u32>,
@@ -247,8 +247,7 @@ impl SavedState {
         Self { place, kind, before: before.clone(), after: after.clone() }
     }
 
-    /// `None` for a kind that only another version knows: without it the finding stands all the
-    /// same.
+    /// `None` for a kind that only another version knows: the finding is shown without it.
     fn restore(self) -> Option<State> {
         let Self { place, kind, before, after } = self;
         Some(State { place, kind: kind.parse().ok()?, before, after })
@@ -281,9 +280,9 @@ struct SavedOrigin {
     lent: Vec<(u64, String)>,
 }
 
-/// Runs, attempts, microseconds.
+/// Numbers of runs, attempts, microseconds.
 type SavedSpent = (u64, u64, u64);
-/// Failures, attempts.
+/// Numbers of failures, attempts.
 type SavedTally = (u64, u64);
 
 impl Saved {
@@ -324,7 +323,7 @@ impl Saved {
         }
     }
 
-    /// `None` if something in it does not exist: a test, a verdict, a probability.
+    /// `None` if it refers to something that does not exist: a test, a verdict, a probability.
     fn restore(self, suite: Rc<Suite>) -> Option<Findings> {
         let n_tests = suite.n_tests();
         let cause = |it: SavedCause| {
@@ -455,7 +454,7 @@ impl SavedExhibit {
             state: self.state.into_iter().filter_map(SavedState::restore).collect(),
             choices: self.choices.into_iter().map(SavedChoice::restore).collect(),
             factors: self.factors.into_iter().filter_map(SavedFactor::restore).collect(),
-            // Orders are on record with their runs.
+            // The history keeps orders with their runs.
             seen: None,
         })
     }
@@ -494,7 +493,7 @@ fn restored_spent((runs, attempts, micros): SavedSpent) -> Spent {
     Spent { runs, attempts, time: Duration::from_micros(micros) }
 }
 
-/// More than half a million years are kept as that.
+/// In microseconds, at most `u64::MAX`, which is more than half a million years.
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

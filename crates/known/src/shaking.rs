@@ -1,9 +1,9 @@
 //! Which circumstances make a test fail.
 //!
-//! Not a campaign over a suite but one test, alone in its process, under many circumstances. What
-//! is said about a factor is how often the test failed with it and without it, in runs made in
-//! turn, and a command that makes it fail again. Factors that show nothing come with the rate that
-//! would have been seen: not to have seen a failure is no proof.
+//! Not a campaign over a suite, but one test, alone in its process, in many circumstances. A factor
+//! is reported with how often the test failed with it and without it, in alternate runs, and a
+//! command that makes it fail again. Factors that show nothing come with the rate that would have
+//! been seen: not having seen a failure is no proof.
 
 use std::time::Duration;
 
@@ -13,80 +13,80 @@ use unflake_model::{
 
 use crate::{Confirmation, Ended, Failure, Origin, Warning};
 
-/// What shaking a test has shown.
+/// The result of shaking a test.
 #[derive(Clone, Debug)]
 pub struct Shaking {
-    /// The test.
+    /// The test that was shaken.
     pub test: TestId,
     /// How it ends with everything held fixed.
     pub fixed: Tally,
-    /// What makes it end otherwise.
+    /// The factors that make it end differently.
     pub exhibits: Vec<Shook>,
-    /// Factors that show nothing: how it ended in the runs that had them on.
+    /// How it ended in the runs with each factor on that showed nothing.
     pub screened: Vec<(Factor, Tally)>,
-    /// Factors that could not be tried, and why.
+    /// Factors that could not be tried, with the reason.
     pub refused: Vec<(Factor, String)>,
-    /// What limits the answer.
+    /// Warnings about what limits the answer.
     pub warnings: Vec<Warning>,
-    /// What was spent.
+    /// The cost of all runs.
     pub spent: Spent,
     /// How long it took.
     pub wall_time: Duration,
-    /// Whether it came to its end.
+    /// Why it ended.
     pub ended: Ended,
-    /// How sure intervals are.
+    /// The confidence of intervals.
     pub confidence: Confidence,
-    /// What was run.
+    /// The runner, seed, command and campaign behind the answer.
     pub origin: Origin,
 }
 
-/// A factor that makes a test end otherwise, or several together.
+/// A factor, or several together, that make a test end differently.
 #[derive(Clone, Debug)]
 pub struct Shook {
-    /// Which.
+    /// The factors that are needed.
     pub factors: Factors,
-    /// What each was, in words.
+    /// What each factor was set to, in words.
     pub how: Vec<String>,
-    /// The seed that made them so.
+    /// The seed that decided these settings.
     pub seed: u64,
-    /// Under that very seed.
+    /// How the test ended under that seed.
     pub under_seed: Tally,
-    /// Under seeds of their own.
+    /// How it ended under fresh seeds.
     pub with: Tally,
-    /// With everything held fixed, in turn with those.
+    /// How it ended with everything held fixed, in runs that alternate with those.
     pub without: Tally,
-    /// The probability of a difference like that if there were none.
+    /// The probability of such a difference if the factors made none.
     pub p_value: f64,
-    /// What decides, while the factor is on.
+    /// What decides the outcome while the factors are on.
     pub decides: Decides,
-    /// Whether it is failing that they bring about, and not passing.
+    /// Whether the factors make the test fail, not pass.
     pub makes_it_fail: bool,
-    /// What lies behind it.
+    /// The root cause that they suggest, if known.
     pub cause: Option<RootCause>,
-    /// How long the test took on average when it failed, and when it passed.
+    /// The average time of the test when it failed and when it passed, where it did.
     pub took: (Option<Duration>, Option<Duration>),
-    /// What it said.
+    /// What a failure of the test said, if it failed.
     pub failure: Option<Failure>,
-    /// The run on record in which it ended otherwise.
+    /// The run on record in which it ended differently.
     pub run: Option<String>,
-    /// How often that run, made again, ended as it did.
+    /// How often that run ended in the same way when it was replayed.
     pub replayed: Confirmation,
-    /// The command that shows the same without us, where there is one.
+    /// The command that shows the same without us, if there is one.
     pub plain: Option<Plainly>,
 }
 
 /// A command for the project's own runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plainly {
-    /// The command.
+    /// The command to paste.
     pub command: String,
-    /// How often it showed what it should.
+    /// How often it showed the expected outcome.
     pub tried: Confirmation,
 }
 
 impl Shook {
-    /// The verdict it amounts to: choices that the language leaves open make a test
-    /// implementation-dependent if they alone decide.
+    /// The verdict that this amounts to, if any: a test is implementation-dependent if choices that
+    /// the language leaves open suffice to decide how it ends.
     pub fn verdict(&self) -> Option<Verdict> {
         let is_open = self.factors.without(Factors::OPEN_CHOICES).is_empty();
         (is_open && self.decides != Decides::Chance).then_some(Verdict::Id)

@@ -1,4 +1,4 @@
-//! What one run of all tests showed, and what was known before about those that failed.
+//! What one run of all tests showed, and what was known about those that failed.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use unflake_model::{OutcomeKind, Suite, Tally, TestId, Verdict};
 
 use crate::{Failure, KnownFactor, Origin, Record, Warning};
 
-/// In which order to run the tests.
+/// The order in which to run the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
-    /// As the runner has them.
+    /// The runner's own order.
     Original,
-    /// The other way round.
+    /// The original order, last to first.
     Reverse,
     /// Classes shuffled, and the tests within each.
     Random,
 }
 
 impl Sequence {
-    /// The word for it.
+    /// The name of the order in texts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Original => "original",
@@ -33,44 +33,44 @@ impl Sequence {
 pub struct SuiteRun {
     /// The order in which they ran.
     pub sequence: Sequence,
-    /// All tests, with the run times that were measured.
+    /// All tests, with their measured run times.
     pub suite: Suite,
     /// What each test did.
     pub records: Vec<Record>,
-    /// The tests that failed, in the order in which they did.
+    /// The tests that failed, in the order in which they ran.
     pub failing: Vec<Failing>,
-    /// Tests that never started.
+    /// How many tests never started.
     pub n_not_run: usize,
-    /// What limits the answer.
+    /// Warnings about what limits the answer.
     pub warnings: Vec<Warning>,
     /// How long it took.
     pub wall_time: Duration,
-    /// What was run.
+    /// The runner, seed, command and campaign behind the answer.
     pub origin: Origin,
 }
 
 /// A test that failed.
 #[derive(Clone, Debug)]
 pub struct Failing {
-    /// Which.
+    /// The test that failed.
     pub test: TestId,
-    /// How.
+    /// How it ended.
     pub outcome: OutcomeKind,
-    /// What it said.
+    /// What the failure said.
     pub failure: Failure,
-    /// What the history knows about it, if it was in it before.
+    /// What the history knows about it; `None` if it has no record of it.
     pub known: Option<Known>,
 }
 
 /// What the history knows about a test.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// Over all campaigns before this one.
+    /// How it fared in all campaigns before this one.
     pub tally: Tally,
-    /// The last verdict, and the campaign that came to it.
+    /// The last verdict, and the name of its campaign.
     pub verdict: Option<(Verdict, String)>,
-    /// Groups of polluters found with that verdict that ran before it now.
+    /// Groups of polluters found with that verdict that ran before the test in this run.
     pub polluters: Vec<Vec<TestId>>,
-    /// What was found to change how it ends when it was shaken.
+    /// Factors found when it was last shaken.
     pub factors: Vec<KnownFactor>,
 }

@@ -1,4 +1,4 @@
-//! What running the failed tests of a report again has shown.
+//! What rerunning the failed tests of a report showed.
 
 use unflake_model::{Confidence, Retried, TestId, Verdict};
 use unflake_stats::plan::rate_detectable;
@@ -8,20 +8,20 @@ use crate::Warning;
 /// What was found out about the failures of a report.
 #[derive(Debug, Default)]
 pub struct Triage {
-    /// About each failed test, in the order of the report.
+    /// The failed tests, in the order of the report.
     pub tests: Vec<Triaged>,
-    /// Tests in the report.
+    /// How many tests the report has.
     pub n_reported: usize,
-    /// Failed tests of the report that are not here.
+    /// Failed tests of the report that do not exist here.
     pub unknown: Vec<String>,
-    /// Failed tests that were not looked into, because there are too many or time was up.
+    /// Failed tests that were not investigated, because there were too many or time was up.
     pub not_looked_into: Vec<TestId>,
-    /// What limits the answer.
+    /// Warnings about what limits the answer.
     pub warnings: Vec<Warning>,
 }
 
 impl Triage {
-    /// With what came of another module.
+    /// Adds the results of another module.
     pub fn add(&mut self, other: Self) {
         self.tests.extend(other.tests);
         self.unknown.extend(other.unknown);
@@ -31,25 +31,25 @@ impl Triage {
     }
 }
 
-/// About one failed test.
+/// What was found out about one failed test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Triaged {
-    /// Which.
+    /// The test that failed.
     pub test: TestId,
     /// What the report said.
     pub message: String,
-    /// Tests before it in the report.
+    /// How many tests come before it in the report.
     pub n_before: usize,
-    /// What was seen.
+    /// What was seen when it was rerun.
     pub seen: Retried,
-    /// What follows.
+    /// The verdict that follows.
     pub verdict: Verdict,
-    /// How sure that is: one minus the chance to see this if it were otherwise.
+    /// One minus the chance of seeing this if the verdict were wrong; `None` if it is not known.
     pub sure: Option<f64>,
 }
 
 impl Triaged {
-    /// The rate of the outcome never seen that would have been seen with this confidence.
+    /// How often an outcome that was never seen could still occur, with this confidence.
     pub fn rate_detectable(&self, confidence: Confidence) -> f64 {
         rate_detectable(self.seen.all().attempts, confidence)
     }

@@ -1,8 +1,8 @@
 //! What limits the answer, with what to do about it.
 //!
-//! A closed list: whatever was done differently from what the user may believe stands here, so that
-//! no format can be without a word for it. Histories hold them ([`crate::saved`]): variants and
-//! fields are added, never renamed.
+//! A closed list: everything that was done differently than the user may believe is here, so that
+//! no format can lack a word for it. Histories contain them ([`crate::saved`]): variants and fields
+//! are added, never renamed.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,74 +12,74 @@ use serde::{Deserialize, Serialize};
 pub enum Warning {
     /// The system allows less isolation than we can use.
     IsolationRefused {
-        /// What was refused: `network namespace`.
+        /// The level that was refused: `network namespace`.
         level: String,
-        /// What the system said.
+        /// The system's message.
         reason: String,
     },
-    /// Isolation changed outcomes of the suite and was taken back.
+    /// Isolation changed outcomes of the suite and was reduced.
     IsolationSteppedDown {
-        /// What is done without: `network namespace`.
+        /// The level that was given up: `network namespace`.
         level: String,
-        /// How many tests ended differently under it.
+        /// How many tests ended differently because of it.
         n_tests: u64,
     },
     /// A collected suite cannot be forked safely; each order starts the runner anew.
     ForkUnsafe {
-        /// What stands against it: `2 threads alive after collection`.
+        /// The reason: `2 threads alive after collection`.
         reason: String,
     },
-    /// Parts of the project could not be collected, and their tests were not looked at.
+    /// Parts of the project could not be collected, so their tests were left out.
     NotCollected {
-        /// Which parts, and why.
+        /// The parts, each with the reason.
         parts: Vec<NotCollected>,
     },
     /// The campaign is not in the history, or only its beginning is.
     NotRecorded {
-        /// What stands against it: `the disk is full`.
+        /// The reason: `the disk is full`.
         reason: String,
     },
-    /// Tests end differently than in the plain runner, with isolation and without.
+    /// Tests end differently than with the plain runner, with or without isolation.
     DiffersFromPlain {
-        /// How many.
+        /// The number of these tests.
         n_tests: u64,
     },
-    /// All tests could not be run by the plain runner, to be compared with.
+    /// The plain runner could not run all tests for a comparison.
     NotCompared {
-        /// What stands against it: `it was stopped after 60 s`.
+        /// The reason: `it was stopped after 60 s`.
         reason: String,
     },
     /// The plain runner could not be asked about some of what was found.
     PlainNotRun {
-        /// About which tests, as far as they were noted.
+        /// The tests it could not be asked about, as far as they were recorded.
         #[serde(default)]
         tests: Vec<String>,
-        /// What stands against it: `it did not come to its end within 60 s`.
+        /// The reason: `it did not come to its end within 60 s`.
         reason: String,
     },
-    /// Tests that cannot be run a second time in one process as if it were the first.
+    /// Tests cannot be run a second time in one process as if it were the first.
     NotRepeated {
-        /// Which.
+        /// The names of these tests.
         tests: Vec<String>,
     },
-    /// Tests that failed when we ran them a second time in one process, which the plain runner does
-    /// not show.
+    /// Tests failed when we ran them a second time in one process, which the plain runner does not
+    /// show.
     TwiceNotShown {
-        /// Which.
+        /// The names of these tests.
         tests: Vec<String>,
     },
-    /// Runs under other open choices could not be started.
+    /// Runs with perturbed choices could not be started.
     PerturbedNotRun {
-        /// How many.
+        /// The number of these runs.
         n_runs: u64,
-        /// What stood against the first: `collecting again gave other tests: …`.
+        /// The reason for the first: `collecting again gave other tests: …`.
         reason: String,
     },
-    /// Something was too large to be watched as a whole.
+    /// Something was too large to be watched completely.
     WatchedInPart,
     /// Runs could no longer be made; what was known by then is shown.
     BrokenOff {
-        /// What stands against it: `no space left on device`.
+        /// The reason: `no space left on device`.
         reason: String,
     },
 }
@@ -89,11 +89,11 @@ pub enum Warning {
 pub struct NotCollected {
     /// The file or module.
     pub place: String,
-    /// What the runner said.
+    /// The runner's message.
     pub reason: String,
 }
 
-/// Parts not collected, or tests, that are named in a message.
+/// How many uncollected parts, or tests, a message names.
 const PARTS_MAX: usize = 5;
 
 impl Warning {
@@ -116,7 +116,7 @@ impl Warning {
         }
     }
 
-    /// What is the case. Holds words from outside, as they came.
+    /// The fact itself. Includes words from outside, as they came.
     pub fn message(&self) -> String {
         match self {
             Self::IsolationRefused { level, reason } => {

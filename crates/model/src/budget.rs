@@ -6,11 +6,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence(f64);
 
-/// The value given is no probability one can ask for.
+/// The number is not a probability that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("confidence {value} is not between 0 and 1 (both excluded); try 0.95")]
 pub struct InvalidConfidence {
-    /// The value given.
+    /// The rejected number.
     pub value: f64,
 }
 
@@ -23,12 +23,12 @@ impl Confidence {
         if 0.0 < value && value < 1.0 { Ok(Self(value)) } else { Err(InvalidConfidence { value }) }
     }
 
-    /// The probability.
+    /// The probability, strictly between 0 and 1.
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// The probability of being wrong that is left.
+    /// The accepted probability of being wrong: one minus the confidence.
     pub fn error(self) -> f64 {
         1.0 - self.0
     }
@@ -43,7 +43,7 @@ pub struct Budget {
     confidence: Confidence,
 }
 
-/// A budget with which nothing can be done.
+/// A budget too small for any run: one of its limits is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a budget of 0 {limit} allows no run; give at least 1 or leave the limit out")]
 pub struct InvalidBudget {
@@ -51,12 +51,12 @@ pub struct InvalidBudget {
     pub limit: Limit,
 }
 
-/// Which of the limits of a budget.
+/// The limits of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Executions of an order.
+    /// How often an order is run.
     Runs,
-    /// Executions of a test.
+    /// How often a test is executed.
     Attempts,
     /// Time, summed over all workers.
     Time,
@@ -75,9 +75,9 @@ impl std::fmt::Display for Limit {
 /// What a campaign has spent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Executions of an order.
+    /// How often an order was run.
     pub runs: u64,
-    /// Executions of a test.
+    /// How often a test was executed.
     pub attempts: u64,
     /// Time, summed over all workers.
     pub time: Duration,
@@ -120,7 +120,7 @@ impl Budget {
         }
     }
 
-    /// The same limits, each raised by what was spent before it began.
+    /// The same limits, each raised by what had been spent earlier.
     #[must_use]
     pub fn raised_by(self, spent: Spent) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Budget {
         self.confidence
     }
 
-    /// The limit that would be broken by spending this much, if any.
+    /// The first limit that spending this much would exceed, if any.
     pub fn exceeded_by(&self, spent: Spent) -> Option<Limit> {
         let over = |max: Option<u64>, value: u64| max.is_some_and(|max| max < value);
         if over(self.runs_max, spent.runs) {
@@ -156,7 +156,7 @@ fn nonzero(value: u64, limit: Limit) -> Result<(), InvalidBudget> {
 }
 
 impl Spent {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

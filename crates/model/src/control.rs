@@ -23,25 +23,25 @@ pub enum OrderControl {
 }
 
 impl Control {
-    /// Everything.
+    /// Any order, with repetition and with state put back.
     pub const FULL: Self = Self { orders: OrderControl::Exact, repeats: true, restores: true };
 
-    /// Which tests run, and in which order, each once.
+    /// Exactly the given order, each test once.
     pub const ORDERS: Self = Self { orders: OrderControl::Exact, repeats: false, restores: false };
 
-    /// The same, but the tests of a class stay together and can be repeated.
+    /// Classes stay together; tests can be repeated.
     pub const CLASSES: Self =
         Self { orders: OrderControl::Classes, repeats: true, restores: false };
 
-    /// Which tests run, each once, in the order in which they are listed.
+    /// The given tests, each once, in the order in which the runner lists them.
     pub const FIXED: Self = Self { orders: OrderControl::Fixed, repeats: false, restores: false };
 }
 
 /// Whether hash seeds are varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashSeeds {
-    /// Each run may have one of its own.
+    /// Each run may have its own.
     Varied,
-    /// They cannot be varied, or are not to be.
+    /// They cannot be varied, or the user does not want it.
     Fixed,
 }

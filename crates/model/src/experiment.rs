@@ -1,4 +1,4 @@
-//! What analyses ask for, and what they are told.
+//! What analyses ask for, and what comes back to them.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use crate::{Evidence, Factors, Look, Order, Outcome, Seen, TestIndex};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
 
-/// Which circumstances are made on purpose.
+/// Which circumstances of a run are set on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Environment {
     /// As the project's own runner would run it.
     Plain,
-    /// The same, with strings hashed by this seed; nothing else is held fixed. Where a runner
-    /// draws its hash seed at each start, this is one of its draws.
+    /// As `Plain`, but strings are hashed with this seed; nothing else is held fixed. Where a
+    /// runner draws a hash seed at each start, this is one of its draws.
     Hashed {
-        /// Which draw. The same seed hashes the same way.
+        /// The same seed hashes the same way.
         seed: u64,
     },
     /// Some factors are on, the others held fixed.
     Perturbed {
-        /// Those that are on.
+        /// The factors that are on.
         factors: Factors,
-        /// Where and how. The same seed makes the same choices.
+        /// The same seed makes the same choices within each factor.
         seed: u64,
     },
 }
@@ -34,34 +34,35 @@ impl Environment {
         matches!(self, Self::Perturbed { .. })
     }
 
-    /// Choices that the language leaves open (orders of sets and of listings) follow this seed.
+    /// Perturbs the choices that the language leaves open (the orders of sets and of listings), by
+    /// seed.
     pub fn open_choices(seed: u64) -> Self {
         Self::Perturbed { factors: Factors::OPEN_CHOICES, seed }
     }
 }
 
-/// How often each test of an order is run, and when again.
+/// How often each test of an order is run, and where it is run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repetition {
     /// Once, as always.
     Once,
     /// Twice in a row in the same process: shows tests that spoil themselves.
     Twice,
-    /// Each once, and in between one test that is not in the order: after every so many of them
-    /// and at the end. Shows where on the way something happens to it.
+    /// Each test once, with one test that is not in the order run after every `stride` of them and
+    /// at the end. Shows where along the way something happens to that test.
     Between {
-        /// The test that is run again and again.
+        /// The test that is run repeatedly.
         test: TestIndex,
-        /// After how many others. At least 1.
+        /// How many other tests run in between. At least 1.
         stride: usize,
     },
-    /// Each test but the first few apart from the others: behind those first ones, with one test
-    /// that is not in the order behind it, and then all state put back as it was. As good as many
-    /// short runs, but only as far as state can be put back: what it shows is a hint.
+    /// Runs each test but the first few apart from the others: the first few, then it, then one
+    /// test that is not in the order; after that, all state is put back. Worth as many short runs,
+    /// but only as far as state can be put back: what it shows is a hint.
     Apart {
-        /// How many tests, the first of the order, stand before each of the others.
+        /// How many tests at the beginning of the order precede each of the others.
         n_common: usize,
-        /// The test behind each of them.
+        /// The test that follows each of them.
         target: TestIndex,
     },
 }
@@ -85,18 +86,19 @@ impl Repetition {
     }
 }
 
-/// A run that an analysis asks for. Who runs it, where, and how many at once, is not its business.
+/// A run that an analysis asks for. Who runs it, where, and how many run at once is not its
+/// concern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Experiment {
-    /// The number under which the observation is to come back.
+    /// The number that the observation will carry.
     pub run: RunId,
     /// What to run, in a fresh process.
     pub order: Order,
-    /// Under which circumstances.
+    /// The circumstances it runs in.
     pub environment: Environment,
-    /// How often to run each test, and when again.
+    /// How often each test runs, and where it runs again.
     pub repetition: Repetition,
-    /// Who makes the run.
+    /// Who makes the run: our agent or the plain runner.
     pub means: Means,
     /// What to look at beyond how its tests end.
     pub look: Look,
@@ -115,8 +117,8 @@ impl Experiment {
         }
     }
 
-    /// Whether what comes back is evidence about the tests for everybody. Plain runs and those with
-    /// a look are made to confirm and to explain; they answer who asked.
+    /// Whether the observation is evidence about the tests for every analysis. Plain runs and those
+    /// with a look confirm and explain; they count only for the analysis that asked.
     pub fn is_evidence(&self) -> bool {
         self.means == Means::Agent && self.look.is_nothing()
     }
@@ -125,12 +127,12 @@ impl Experiment {
 /// Who makes a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// Our agent inside the test process: forked, isolated, looked into.
+    /// Our agent inside the test process, which can fork, isolate and look.
     Agent,
     /// The project's own runner, without us in the process.
     Plain {
-        /// Told to collect the files of these tests as well, and to run none of them. Without, the
-        /// runner is told nothing but the tests of the order.
+        /// Also has the runner collect the files of these tests, and run none of them. With `None`,
+        /// the runner is given only the tests of the order.
         among: Option<Vec<TestIndex>>,
     },
 }
@@ -138,41 +140,41 @@ pub enum Means {
 /// One execution of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Which test.
+    /// The test that was run.
     pub test: TestIndex,
-    /// How it ended.
+    /// How the attempt ended.
     pub outcome: Outcome,
-    /// How long it took.
+    /// How long the attempt took.
     pub duration: Duration,
 }
 
-/// Why no test of a run was started.
+/// Why no test of a run could start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotStarted {
-    /// Whoever was asked cannot make such a run.
+    /// The agent or runner that was asked cannot make such a run.
     Unable,
-    /// Something went wrong.
+    /// Something went wrong; the text says what.
     Failed(String),
 }
 
 /// What came back from a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// The experiment's number.
+    /// The number of the experiment that it answers.
     pub run: RunId,
     /// Every attempt in the order in which it was made ([`Repetition::attempts`]). Tests that were
     /// never started are there as [`Outcome::NotRun`].
     pub attempts: Vec<Attempt>,
-    /// How long the whole run took, start of the process included.
+    /// How long the whole run took, process start included.
     pub duration: Duration,
-    /// What the look of the experiment showed.
+    /// What the experiment's look showed.
     pub seen: Seen,
     /// Why no test was run, if none could be.
     pub not_started: Option<NotStarted>,
 }
 
 impl Observation {
-    /// Of a run in which no test was started, and why.
+    /// The observation of a run in which no test was started.
     pub fn not_started(experiment: &Experiment, why: NotStarted) -> Self {
         let tests = experiment.repetition.attempts(&experiment.order).into_iter();
         let not_run = |test| Attempt { test, outcome: Outcome::NotRun, duration: Duration::ZERO };
@@ -182,12 +184,12 @@ impl Observation {
         }
     }
 
-    /// How the attempts of a run ended, and nothing else.
+    /// An observation of how the attempts ended, without anything seen.
     pub fn of(run: RunId, attempts: Vec<Attempt>, duration: Duration) -> Self {
         Self { run, attempts, duration, seen: Seen::default(), not_started: None }
     }
 
-    /// How the last attempt ended, if that says something.
+    /// What the last attempt says about its test; `None` if it says nothing.
     pub fn last(&self) -> Option<Evidence> {
         self.attempts.last().and_then(|attempt| attempt.outcome.evidence())
     }

@@ -2,28 +2,28 @@
 //!
 //! A *factor* is one circumstance a test may silently depend on: how fast the disk is, in which
 //! time zone it runs, how strings are hashed. A *perturbed* run has some factors on. What each then
-//! is (which zone, which hash seed, where the delays fall) follows from the seed of the run alone,
-//! so that a run can be made again exactly. Factors that are off are *held fixed*, not left to
-//! chance: generators are seeded with the same number, strings are hashed the same way, folders
-//! are listed sorted. Otherwise a run without a factor would be a draw of it as well.
+//! becomes (which zone, which hash seed, where the delays fall) follows from the seed of the run
+//! alone, so that a run can be repeated exactly. Factors that are off are *held fixed*, not left to
+//! chance: generators are seeded with the same number, strings are hashed the same way, folders are
+//! listed sorted. Otherwise a run without a factor would be a draw of it as well.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One circumstance. The numbers are on record in histories: they never change.
+/// One circumstance. Histories record these numbers, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Factor {
-    /// One core, and busy neighbours on it.
+    /// Only one core, and busy neighbours on it.
     Cpu = 0,
-    /// Little memory is left to allocate.
+    /// Little memory is left to allocate from.
     Memory = 1,
     /// Opening, renaming, removing and syncing files takes long.
     Disk = 2,
     /// Connecting, sending and receiving takes long.
     Network = 3,
-    /// Waits and the threads that are waited for take longer.
+    /// Waits take longer, and so do the threads that are waited for.
     Waits = 4,
-    /// Threads take turns where they seldom do.
+    /// Threads take turns at unusual points.
     Switches = 5,
     /// The clock jumps.
     Clock = 6,
@@ -33,26 +33,26 @@ pub enum Factor {
     TimeZone = 8,
     /// Another locale, and so another default encoding.
     Locale = 9,
-    /// Strings are hashed otherwise, so that sets have another order.
+    /// Strings are hashed differently, so that sets iterate in another order.
     HashSeed = 10,
     /// Folders are listed in another order.
     Listings = 11,
-    /// Generators of random numbers start elsewhere.
+    /// Random number generators start from other seeds.
     Random = 12,
-    /// Calls may not nest as deep.
+    /// Calls cannot nest as deeply.
     Recursion = 13,
-    /// Few more files can be open at once.
+    /// Few more files can be opened at once.
     Descriptors = 14,
     /// New files have other permissions.
     Umask = 15,
-    /// The terminal is as wide as another.
+    /// The terminal has another width.
     Columns = 16,
     /// Other tests of the suite run at the same time, in another process.
     Neighbours = 17,
 }
 
 impl Factor {
-    /// All of them.
+    /// Every factor, by number.
     pub const ALL: [Self; 18] = [
         Self::Cpu,
         Self::Memory,
@@ -74,7 +74,7 @@ impl Factor {
         Self::Neighbours,
     ];
 
-    /// The word for it, on the command line, on the wire and in reports. Never changes.
+    /// The name on the command line, on the wire and in reports. Never changes.
     pub fn slug(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -98,7 +98,7 @@ impl Factor {
         }
     }
 
-    /// What is done, in a few words.
+    /// What the factor does, in a few words.
     pub fn description(self) -> &'static str {
         match self {
             Self::Cpu => "one core, and busy neighbours on it",
@@ -122,12 +122,12 @@ impl Factor {
         }
     }
 
-    /// The factor of this number.
+    /// The factor with this number, if there is one.
     pub fn of_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|factor| *factor as u32 == number)
     }
 
-    /// Whether a run takes no longer with it.
+    /// Whether the factor leaves run times as they are.
     pub fn is_quick(self) -> bool {
         matches!(
             self,
@@ -153,7 +153,7 @@ impl fmt::Display for Factor {
     }
 }
 
-/// There is no such factor.
+/// The name is not that of a factor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no factor `{0}`")]
 pub struct UnknownFactor(pub String);
@@ -172,16 +172,17 @@ impl FromStr for Factor {
 pub struct Factors(u32);
 
 impl Factors {
-    /// None of them: everything is held fixed.
+    /// The empty set: everything is held fixed.
     pub const NONE: Self = Self(0);
 
     /// Only how strings are hashed.
     pub const HASH_SEED: Self = Self(1 << Factor::HashSeed as u32);
 
-    /// Choices that the language leaves open: whoever depends on one is implementation-dependent.
+    /// Choices that the language leaves open: a test that depends on one is
+    /// implementation-dependent.
     pub const OPEN_CHOICES: Self = Self(Self::HASH_SEED.0 | 1 << Factor::Listings as u32);
 
-    /// The set with these bits, by number of the factor; `None` if one stands for no factor.
+    /// The set with these bits, one per factor number; `None` if a bit stands for no factor.
     pub fn from_bits(bits: u32) -> Option<Self> {
         let known: Self = Factor::ALL.into_iter().collect();
         (bits & !known.0 == 0).then_some(Self(bits))
@@ -192,34 +193,34 @@ impl Factors {
         self.0
     }
 
-    /// Whether it is among them.
+    /// Whether the factor is in the set.
     pub fn contains(self, factor: Factor) -> bool {
         self.0 & factor.bit() != 0
     }
 
-    /// Those of the one set that are not in the other.
+    /// The factors of this set that are not in the other.
     #[must_use]
     pub fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// Those of both.
+    /// The union of both sets.
     #[must_use]
     pub fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// How many.
+    /// How many factors it has.
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether there is none.
+    /// Whether it has no factor.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Each of them, by number.
+    /// The factors, by number.
     pub fn iter(self) -> impl Iterator<Item = Factor> {
         Factor::ALL.into_iter().filter(move |factor| self.contains(*factor))
     }
@@ -238,19 +239,19 @@ impl fmt::Display for Factors {
     }
 }
 
-/// What decides whether a test ends otherwise, while a factor is on.
+/// What decides whether a test ends differently while a factor is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decides {
-    /// Nothing: it always does, whatever the seed.
+    /// Nothing: it always ends differently, whatever the seed.
     Nothing,
-    /// The seed: always the same under one seed, not the same under all.
+    /// The seed: the outcome is the same whenever the seed is, and differs between seeds.
     Seed,
-    /// Chance: not even under one seed is it always the same.
+    /// Chance: the outcome varies even under one seed.
     Chance,
 }
 
 impl Decides {
-    /// The word for it in files. Never changes.
+    /// The name used in files. Never changes.
     pub fn slug(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",

@@ -1,15 +1,15 @@
-//! What is shown about a test: its verdict with the evidence, and what it depends on.
+//! What is shown about a test: its verdict, the evidence, and what it depends on.
 
 use crate::{Confidence, Environment, Factors, OutcomeKind, RunId, Spent, TestIndex, Verdict};
 
-/// The part a test plays around an order-dependent one.
+/// The part a test plays in an order dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Passes alone, fails after a polluter.
     Victim,
     /// Makes a victim fail.
     Polluter,
-    /// Between polluter and victim, makes the victim pass again.
+    /// Run between polluter and victim, makes the victim pass again.
     Cleaner,
     /// Fails alone, passes after a state-setter.
     Brittle,
@@ -18,15 +18,15 @@ pub enum Role {
 }
 
 /// Tests that have an effect only together, in this order. Minimal: without any one of them the
-/// effect is gone. Usually a single test.
+/// effect is gone. Usually has one test.
 pub type Group = Vec<TestIndex>;
 
 /// The cleaners of one polluter group. Different polluters may have different cleaners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanersOf {
-    /// The polluters.
+    /// The group whose effect is undone.
     pub polluters: Group,
-    /// The tests that undo them, each on its own.
+    /// The tests that undo it, each on its own.
     pub cleaners: Vec<TestIndex>,
 }
 
@@ -35,13 +35,13 @@ pub struct CleanersOf {
 pub struct Dependencies {
     /// For a victim: each group makes it fail.
     pub polluters: Vec<Group>,
-    /// For a victim: who undoes which group.
+    /// For a victim: the cleaners of each group.
     pub cleaners: Vec<CleanersOf>,
     /// For a brittle: each group makes it pass.
     pub state_setters: Vec<Group>,
 }
 
-/// How often a test was seen to fail.
+/// How often a test failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Attempts that failed.
@@ -68,7 +68,7 @@ impl Tally {
     }
 }
 
-/// The two sides of a dependency.
+/// How a test fares with and without the tests it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contrast {
     /// With nothing before it.
@@ -77,81 +77,81 @@ pub struct Contrast {
     pub after_group: Tally,
 }
 
-/// How far a test was tried: what bounds the verdict that nothing was seen.
+/// How thoroughly a test was tried; this bounds a verdict that nothing was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
-    /// Runs of the test alone, as it is.
+    /// Runs of the test alone, unperturbed.
     pub runs: u64,
-    /// Distinct orders in which all other tests stood before it or behind it.
+    /// Distinct orders of the whole suite in which it ran.
     pub orders: u64,
-    /// Hash seeds, or seeds of other open choices, each with one run at least.
+    /// Hash seeds, or seeds of other open choices, with at least one run each.
     pub seeds: u64,
-    /// Other tests that were run directly before it.
+    /// Other tests that ran directly before it.
     pub neighbours: u64,
-    /// Runs in which circumstances were changed on purpose.
+    /// Runs in which circumstances were perturbed.
     pub changed: u64,
-    /// Which circumstances these were.
+    /// The circumstances that were perturbed.
     pub factors: Factors,
 }
 
 /// What is shown about one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The test.
+    /// The test it is about.
     pub test: TestIndex,
     /// What we conclude.
     pub verdict: Verdict,
-    /// Whether the conclusion was put to the test again after it was reached.
+    /// Whether the conclusion was tested again after it was reached.
     pub confirmed: bool,
-    /// How sure the conclusion is: one minus the bound on the probability of being wrong.
-    /// `None` where the evidence bounds nothing.
+    /// One minus the bound on the probability that the conclusion is wrong. `None` where the
+    /// evidence bounds nothing.
     pub confidence: Option<Confidence>,
-    /// Failures over all runs as the project's own runner might make them; of a test that depends
-    /// on an open choice, over the seeds of that choice.
+    /// Failures over all runs that the project's own runner might also have made; for a test that
+    /// depends on an open choice, over the seeds of that choice.
     pub tally: Tally,
-    /// How far it was tried.
+    /// How thoroughly it was tried.
     pub tried: Tried,
-    /// A run in which the test passed, and one in which it failed, where they exist.
+    /// A run in which the test passed, if there is one.
     pub passed_in: Option<RunId>,
-    /// See [`Finding::passed_in`].
+    /// A run in which the test failed, if there is one.
     pub failed_in: Option<RunId>,
-    /// What it depends on, as far as it was searched.
+    /// What it depends on, as far as that was searched for.
     pub dependencies: Dependencies,
-    /// Whether that search came to its end, so that what is not named was looked for.
+    /// Whether that search finished, so that nothing of its kind is missing.
     pub is_complete: bool,
     /// The counts a dependency rests on.
     pub contrast: Option<Contrast>,
-    /// Circumstances under which it fails every time, where it takes some.
+    /// Circumstances under which it fails every time, where it needs any.
     pub fails_under: Option<Environment>,
-    /// How many questions of the form "does this prefix have the effect?" were put.
+    /// How often it was asked whether some prefix has the effect.
     pub questions: u64,
     /// What was spent on this test beyond the runs that serve all tests.
     pub spent: Spent,
 }
 
-/// A test that ended differently in two runs, whatever that means: "passed after skipped" is kept
-/// and shown too.
+/// A test that ended differently in two runs, whatever that means: even "passed after skipped" is
+/// kept and shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeChange {
-    /// The test.
+    /// The test that changed.
     pub test: TestIndex,
-    /// How it ended at first, and where.
+    /// The run in which it was first seen to end, and how.
     pub first: (RunId, OutcomeKind),
-    /// How it ended later, and where.
+    /// A run in which it ended differently, and how.
     pub later: (RunId, OutcomeKind),
 }
 
 /// Findings that share a root cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// The tests to look at first: those most of the findings depend on, most shared first. The
-    /// flaky test itself where it depends on no other.
+    /// The tests to look at first: those that most of the findings depend on, most shared first.
+    /// The flaky test itself if it depends on no other.
     pub culprits: Vec<TestIndex>,
     /// The flaky tests, in their original order.
     pub tests: Vec<TestIndex>,
 }
 
-/// What came of trying with the project's own runner what was found.
+/// How a finding fared when it was tried with the project's own runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Confirmation {
     /// How often the test ended as predicted.
@@ -163,29 +163,29 @@ pub struct Confirmation {
 }
 
 impl Confirmation {
-    /// Whether it was tried, and ended as predicted every time.
+    /// Whether it was tried and ended as predicted every time.
     pub fn is_complete(self) -> bool {
         0 < self.tries && self.as_predicted == self.tries
     }
 }
 
-/// What was seen of a test that failed elsewhere and was run again, by condition.
+/// How a test that failed elsewhere fared when it was run again, by condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retried {
-    /// Alone.
+    /// On its own.
     pub alone: Tally,
-    /// Right after that in the same process.
+    /// A second time in that same process.
     pub again: Tally,
-    /// After the tests that it ran after elsewhere.
+    /// After the tests that preceded it elsewhere.
     pub same_prefix: Tally,
-    /// After all other tests, where it always failed until then.
+    /// After all other tests, if it had always failed until then.
     pub after_all: Tally,
-    /// Alone under each other seed.
+    /// On its own, under each other seed.
     pub seeds: Vec<Tally>,
 }
 
 impl Retried {
-    /// All runs, whatever the condition.
+    /// All runs together, whatever the condition.
     pub fn all(&self) -> Tally {
         let conditions = [self.alone, self.again, self.same_prefix, self.after_all];
         conditions.iter().chain(&self.seeds).fold(Tally::default(), |sum, tally| Tally {

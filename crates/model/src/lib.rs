@@ -12,7 +12,7 @@
 //! | attempt | one execution of one test |
 //! | run | one execution of one order |
 //! | campaign | all runs that answer one question |
-//! | factor, perturbed | a circumstance that can be changed on purpose; a run where some are |
+//! | factor, perturbed | a circumstance that can be changed on purpose; with some changed |
 //! | experiment, observation | a run an analysis asks for; what came back |
 //! | look, seen | what is looked at beyond how tests end; what that showed |
 //! | evidence, verdict, finding | what a run says; what we conclude; what we show |

@@ -1,42 +1,42 @@
-//! What is looked at in a run beyond how its tests end, and what was seen.
+//! What a run looks at beyond how its tests end, and what it saw.
 //!
-//! An experiment carries a [`Look`], its observation brings back [`Seen`]. To look costs time, and
-//! to put state back changes what tests find; so a run with a look is evidence for whoever asked
-//! for it, and for nobody else.
+//! An experiment carries a [`Look`], and its observation brings back what was [`Seen`]. Looking
+//! costs time, and putting state back changes what tests find; so a run with a look is evidence
+//! only for the analysis that asked for it.
 
 use std::ops::RangeInclusive;
 
 use crate::StateKind;
 
-/// What to look at in a run, and what to do on the way so that there is something to see.
+/// What a run looks at, and what it does on the way so that there is something to see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Which state to compare before and after each test; none without.
+    /// Which state to compare before and after each test; `None` compares nothing.
     pub state: Option<StateLook>,
-    /// State to put back on the way.
+    /// State to put back on the way, if any.
     pub restore: Option<Restore>,
-    /// In a perturbed run: the only open choices to make, by number; all of them without.
+    /// In a perturbed run: the numbers of the open choices to perturb; `None` perturbs all.
     pub choices: Option<RangeInclusive<u64>>,
-    /// What to tell of the functions that tests call.
+    /// What to report about the functions that tests call.
     pub calls: Calls,
 }
 
 impl Look {
-    /// Nothing: how tests end is all that is told.
+    /// Looks at nothing: only how tests end is reported.
     pub const NOTHING: Self =
         Self { state: None, restore: None, choices: None, calls: Calls::Unseen };
 
-    /// Whether anything is looked at, or put back.
+    /// Whether it neither looks at anything nor puts anything back.
     pub fn is_nothing(&self) -> bool {
         *self == Self::NOTHING
     }
 
-    /// Watches this state.
+    /// Looks at this state and nothing else.
     pub fn at_state(state: StateLook) -> Self {
         Self { state: Some(state), ..Self::NOTHING }
     }
 
-    /// Follows the calls of tests.
+    /// Looks at the calls of tests and at nothing else.
     pub fn at_calls(calls: Calls) -> Self {
         Self { calls, ..Self::NOTHING }
     }
@@ -45,16 +45,16 @@ impl Look {
 /// Which state is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateLook {
-    /// Kinds of state.
+    /// The kinds of state to compare.
     pub kinds: Vec<StateKind>,
-    /// Whether to tell apart what a test changed from what a longer-lived fixture did.
+    /// Whether to tell changes made by a test from those made by a longer-lived fixture.
     pub fixtures: bool,
-    /// Whether the state of installed packages is watched as well as the project's.
+    /// Whether to compare the state of installed packages as well as the project's.
     pub third_party: bool,
 }
 
 impl StateLook {
-    /// All kinds, in the project.
+    /// All kinds of state, in the project only.
     pub fn all() -> Self {
         Self { kinds: StateKind::ALL.to_vec(), fixtures: false, third_party: false }
     }
@@ -63,106 +63,106 @@ impl StateLook {
 /// State to be put back to what it was before the first test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restore {
-    /// Before the attempt at this place of the order.
+    /// The place in the order of the attempt before which it is put back.
     pub before: usize,
-    /// Where it is, as changes name it.
+    /// The places of the state, as changes name them.
     pub items: Vec<String>,
-    /// Whether these are what is *not* put back.
+    /// Whether to put back everything *except* these.
     pub all_but: bool,
 }
 
-/// What is told, or can be told, of the functions that tests call.
+/// What is reported, or can be reported, about the functions that tests call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
     /// Nothing.
     #[default]
     Unseen,
-    /// Which are called.
+    /// The names of the functions called.
     Noted,
-    /// And how often each, which costs more.
+    /// Also how often each is called, which costs more.
     Counted,
 }
 
 /// What a look showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// What attempts left changed.
+    /// What each attempt left changed.
     pub changes: Vec<AttemptChanges>,
-    /// Whether some state was too large to be compared as a whole.
+    /// Whether some state was too large to compare completely.
     pub in_part: bool,
-    /// What was put back, if something was to be.
+    /// What was put back, if that was asked for.
     pub restored: Option<Restored>,
-    /// Open choices that were made on purpose.
+    /// The open choices that were perturbed.
     pub chosen: Option<Chosen>,
-    /// The functions of this run, numbered by their places here.
+    /// The functions called in this run; attempts refer to them by position.
     pub functions: Vec<CalledFunction>,
-    /// What attempts called.
+    /// What each attempt called.
     pub calls: Vec<AttemptCalls>,
 }
 
 /// What one attempt left changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptChanges {
-    /// The place of the attempt among all of its run.
+    /// The position of the attempt in the run.
     pub attempt: usize,
-    /// The changes, as far as they were told.
+    /// The changes that were reported.
     pub changes: Vec<StateChange>,
-    /// How many more there were.
+    /// How many more changes there were.
     pub n_more: u64,
 }
 
 /// A piece of state that a test left different from how it found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateChange {
-    /// Where it is, in the notation of the language.
+    /// Where the state is, in the notation of the language.
     pub place: String,
-    /// Of what kind it is.
+    /// The kind of state.
     pub kind: StateKind,
-    /// What it was, unless it was not there.
+    /// The value before; `None` if there was none.
     pub before: Option<String>,
-    /// What it is, unless it is gone.
+    /// The value after; `None` if it is gone.
     pub after: Option<String>,
-    /// The fixture that made the change, if that outlives the test and fixtures were asked for.
+    /// The fixture that made the change, if it outlives the test and fixtures were asked for.
     pub by: Option<String>,
 }
 
 /// State that was put back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Where it is.
+    /// The places of the state that was put back.
     pub items: Vec<String>,
-    /// What could not be put back, and why.
+    /// The places that could not be put back, each with the reason.
     pub failed: Vec<(String, String)>,
 }
 
-/// Choices that language and libraries leave open, made on purpose. They are numbered from 1 in the
-/// order in which they come up.
+/// Choices that language and libraries leave open, perturbed on purpose. They are numbered from 1
+/// in the order in which they come up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
-    /// How many came up.
+    /// How many choices came up.
     pub n: u64,
-    /// Who asked, innermost first, if only one was to be made.
+    /// The stack that asked, innermost call first, if only one choice was to be perturbed.
     pub stack: Vec<String>,
 }
 
 /// A function that some test called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CalledFunction {
-    /// The module it is of.
+    /// The module that defines it.
     pub module: String,
-    /// Its name there, with the class if it is of one.
+    /// Its name within the module, with its class if it has one.
     pub name: String,
-    /// Its file and the line on which it begins, if it is written in the language of the tests.
+    /// Its file and first line, if it is written in the language of the tests.
     pub place: Option<(String, u32)>,
 }
 
 /// What one attempt called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptCalls {
-    /// The place of the attempt among all of its run.
+    /// The position of the attempt in the run.
     pub attempt: usize,
-    /// Places in [`Seen::functions`].
+    /// Positions in [`Seen::functions`].
     pub functions: Vec<usize>,
-    /// How often each of the first of them was called, where that was counted.
+    /// How often each of the first of them was called, where calls were counted.
     pub counts: Vec<u64>,
 }

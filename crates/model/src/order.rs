@@ -6,28 +6,28 @@ use crate::{Suite, TestIndex};
 
 /// Distinct tests, in the order in which one process is to run them.
 ///
-/// Invariant: no test stands twice. An order may be shorter than its suite: the two-test orders
+/// Invariant: no test appears twice. An order may be shorter than its suite: the two-test orders
 /// that prove a dependency are orders too. Cloning is cheap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Order(Arc<[TestIndex]>);
 
-/// Why a list of tests is no order of a suite.
+/// Why a list of tests is not an order of a suite.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidOrder {
     /// Each test runs at most once per process.
     #[error("test `{test}` stands in the order twice, at positions {first} and {second}")]
     Duplicate {
-        /// The repeated test, by name if the suite was at hand.
+        /// The repeated test, by name if the suite is known, else by number.
         test: Box<str>,
-        /// Where it stood first.
+        /// Its first position.
         first: usize,
-        /// Where it stood again.
+        /// Its second position.
         second: usize,
     },
-    /// The order speaks of a test the suite does not have.
+    /// The order names a test that the suite does not have.
     #[error("test {test} does not exist: the suite has {n_tests} tests, numbered from 0")]
     Unknown {
-        /// The number given.
+        /// The test number given.
         test: usize,
         /// How many tests the suite has.
         n_tests: usize,
@@ -35,7 +35,7 @@ pub enum InvalidOrder {
 }
 
 impl Order {
-    /// Checks that the tests exist in the suite and that none stands twice.
+    /// Checks that the suite has all of the tests and that none appears twice.
     pub fn new(suite: &Suite, tests: Vec<TestIndex>) -> Result<Self, InvalidOrder> {
         let n_tests = suite.n_tests();
         let mut seen_at = vec![None; n_tests];
@@ -51,10 +51,10 @@ impl Order {
         Ok(Self(tests.into()))
     }
 
-    /// For callers that are distinct by construction (a shuffle, a row of a square).
+    /// For callers whose tests are distinct by construction (a shuffle, a row of a square).
     ///
     /// # Panics
-    /// In debug builds, if a test stands twice.
+    /// In debug builds, if a test appears twice.
     pub fn from_distinct(tests: impl Into<Arc<[TestIndex]>>) -> Self {
         let tests = tests.into();
         debug_assert!(is_distinct(&tests), "a test stands twice in {tests:?}");
@@ -76,12 +76,12 @@ impl Order {
         self.0.len()
     }
 
-    /// Whether there is nothing to run.
+    /// Whether the order has no tests.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Where a test stands, by scanning.
+    /// The position of a test, found by scanning; `None` if it is not in the order.
     pub fn position(&self, test: TestIndex) -> Option<usize> {
         self.0.iter().position(|t| *t == test)
     }

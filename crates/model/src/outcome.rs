@@ -21,9 +21,9 @@ pub enum Phase {
 pub enum Outcome {
     /// Ran to its end without complaint.
     Passed,
-    /// Complained.
+    /// The test complained.
     Failed {
-        /// Where it did.
+        /// The part of the test in which it failed.
         phase: Phase,
     },
     /// The runner could not run it (a broken fixture, an import that failed at call time).
@@ -32,7 +32,7 @@ pub enum Outcome {
     Skipped,
     /// Was stopped because it took too long.
     TimedOut {
-        /// How long it had been given.
+        /// The time limit that it exceeded.
         after: Duration,
     },
     /// The process died; this test was running, the tests after it are [`Outcome::NotRun`].
@@ -53,7 +53,7 @@ pub enum Evidence {
     Fail,
 }
 
-/// An outcome without its circumstances, to compare and to count by.
+/// An outcome without its details, for comparing and counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OutcomeKind {
     /// See [`Outcome::Passed`].
@@ -78,7 +78,7 @@ impl Outcome {
         self.kind().evidence()
     }
 
-    /// The outcome without its circumstances.
+    /// The outcome without its details.
     pub fn kind(self) -> OutcomeKind {
         match self {
             Self::Passed => OutcomeKind::Passed,
@@ -93,7 +93,7 @@ impl Outcome {
 }
 
 impl OutcomeKind {
-    /// All of them.
+    /// All kinds of outcome.
     pub const ALL: [Self; 7] = [
         Self::Passed,
         Self::Failed,
@@ -118,7 +118,7 @@ impl OutcomeKind {
         matches!(self, Self::TimedOut | Self::Crashed)
     }
 
-    /// The word for it.
+    /// The name of the outcome in texts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",

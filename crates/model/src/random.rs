@@ -7,19 +7,19 @@
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng as _;
 
-/// A source of random numbers, fully determined by its seed.
+/// A generator of random numbers, fully determined by its seed.
 #[derive(Clone, Debug)]
 pub struct Random(Pcg64);
 
 impl Random {
-    /// The source with this seed.
+    /// The generator with this seed.
     pub fn new(seed: u64) -> Self {
         let (high, low) = (mix(seed), mix(seed ^ u64::MAX));
         Self(Pcg64::new(u128::from(high) << 64 | u128::from(low), u128::from(mix(high))))
     }
 
-    /// A source for one purpose: independent of the sources for all other labels of this seed, and
-    /// of how much was drawn from them.
+    /// A generator for one purpose: independent of those with other labels of this seed, and of how
+    /// much was drawn from them.
     pub fn labelled(seed: u64, labels: &[u64]) -> Self {
         Self::new(labels.iter().fold(mix(seed), |state, label| mix(state ^ mix(*label))))
     }
@@ -29,7 +29,7 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number below `bound`, each with the same probability.
+    /// A uniformly drawn number below `bound`.
     ///
     /// # Panics
     /// If `bound` is zero.
@@ -46,22 +46,22 @@ impl Random {
         }
     }
 
-    /// A number in `[0, 1)`.
+    /// A uniformly drawn number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Whether an event of this probability happens.
+    /// Draws whether an event of this probability happens.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// One of the items, each with the same probability; `None` if there are none.
+    /// A uniformly drawn item; `None` if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { Some(&items[self.below(items.len())]) }
     }
 
-    /// Puts the items in one of their orders, each with the same probability (Fisher and Yates).
+    /// Shuffles the items, every order being equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

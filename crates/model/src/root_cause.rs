@@ -14,7 +14,7 @@ pub enum RootCause {
     OrderDependency,
     /// It depends on the network: on its speed, or on an address being free.
     Network,
-    /// It takes more of something than there is, or does not give it back.
+    /// It uses more of a resource than there is, or does not give it back.
     ResourceLeak,
     /// It depends on random numbers.
     Randomness,
@@ -22,7 +22,7 @@ pub enum RootCause {
     Io,
     /// It depends on what time it is.
     Time,
-    /// It compares numbers that are rounded otherwise when they are computed otherwise.
+    /// It compares numbers whose rounding depends on how they are computed.
     FloatingPoint,
     /// It depends on an order that nothing promises.
     UnorderedCollection,
@@ -31,7 +31,7 @@ pub enum RootCause {
 }
 
 impl RootCause {
-    /// All of them.
+    /// All root causes.
     pub const ALL: [Self; 11] = [
         Self::AsyncWait,
         Self::Concurrency,
@@ -46,7 +46,7 @@ impl RootCause {
         Self::Platform,
     ];
 
-    /// The word for it in files. Never changes.
+    /// The name used in files. Never changes.
     pub fn slug(self) -> &'static str {
         match self {
             Self::AsyncWait => "async-wait",
@@ -63,7 +63,7 @@ impl RootCause {
         }
     }
 
-    /// Its name in the literature.
+    /// The name used in the literature.
     pub fn title(self) -> &'static str {
         match self {
             Self::AsyncWait => "Async Wait",
@@ -87,7 +87,7 @@ impl fmt::Display for RootCause {
     }
 }
 
-/// A text that names no root cause.
+/// The text does not name a root cause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no root cause")]
 pub struct InvalidRootCause(String);
@@ -101,7 +101,7 @@ impl FromStr for RootCause {
     }
 }
 
-/// What the complaint of a failing test is about, as far as it tells causes apart.
+/// What the message of a failing test is about, as far as it tells causes apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symptom {
     /// Nothing in particular.
@@ -109,9 +109,9 @@ pub enum Symptom {
     Other,
     /// Two numbers are not equal, but nearly.
     NearlyEqual,
-    /// An address or a port is taken, a connection refused.
+    /// An address or a port is in use, or a connection is refused.
     Address,
-    /// A file is there, is not there, or is somebody else's.
+    /// A file is there, is missing, or belongs to somebody else.
     File,
 }
 

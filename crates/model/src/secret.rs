@@ -1,23 +1,23 @@
-//! What must not be shown? Values that look like secrets.
+//! What must not be shown: values that look like secrets.
 //!
-//! State is told as it was and as it became, and failures quote what tests print: a token of the
-//! person who runs the tests may be among it. What is a secret is decided here and nowhere else, by
-//! the name of the place (`os.environ['GITHUB_TOKEN']`), by the looks of the value (`ghp_…`, a
-//! private key, a password in an address), or because it is the value of a variable of our own
-//! environment that has such a name.
+//! Changed state is reported with its old and new values, and failures quote what tests print: both
+//! may contain a token of the person who runs the tests. What is a secret is decided here and
+//! nowhere else, by the name of the place (`os.environ['GITHUB_TOKEN']`), by the looks of the value
+//! (`ghp_…`, a private key, a password in an address), or because it is the value of a variable of
+//! our own environment with such a name.
 //!
-//! This is a guess. It hides too much rather than too little where a name speaks for it, and knows
-//! nothing of a secret that neither looks nor is called like one.
+//! This is a guess. Where a name suggests a secret it hides too much rather than too little, and it
+//! misses a secret that neither looks nor is named like one.
 
 use std::borrow::Cow;
 
-/// In place of what is not shown.
+/// Shown in place of a secret.
 pub const MASK: &str = "***";
 
-/// Values of variables that are shorter mean something else as well: `1`, `true`, `test`.
+/// Shorter values of variables are too common to hide: `1`, `true`, `test`.
 const VALUE_CHARS_MIN: usize = 6;
 
-/// Words that make a name that of a secret.
+/// Words that mark a name as that of a secret.
 const WORDS: [&str; 15] = [
     "token",
     "tokens",
@@ -36,7 +36,7 @@ const WORDS: [&str; 15] = [
     "pat",
 ];
 
-/// Pairs of words that do.
+/// Pairs of words that mark a name as that of a secret.
 const PAIRS: [(&str, &str); 7] = [
     ("api", "key"),
     ("access", "key"),
@@ -47,13 +47,13 @@ const PAIRS: [(&str, &str); 7] = [
     ("pass", "word"),
 ];
 
-/// Last words of names that speak *about* a secret.
+/// Last words of names that speak *about* a secret and hold none.
 const ABOUT: [&str; 16] = [
     "sock", "file", "path", "dir", "home", "name", "type", "id", "count", "n", "ttl", "expiry",
     "lifetime", "header", "url", "enabled",
 ];
 
-/// How tokens of widely used services begin, and how many characters at least follow.
+/// How tokens of widely used services begin, and how many characters follow at least.
 const BEGINNINGS: [(&str, usize); 20] = [
     ("ghp_", 16),
     ("gho_", 16),
@@ -77,27 +77,27 @@ const BEGINNINGS: [(&str, usize); 20] = [
     ("hf_", 30),
 ];
 
-/// Who knows what is not to be shown.
+/// Hides secrets in texts and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
     values: Vec<String>,
 }
 
 impl Secrets {
-    /// With the values of those variables that have the name of a secret.
+    /// Also hides the values of those variables that are named like a secret.
     pub fn among(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let is_secret = |(name, value): &(String, String)| {
             is_secret_name(name) && VALUE_CHARS_MIN <= value.chars().count()
         };
         let secret = variables.into_iter().filter(is_secret);
         let mut values: Vec<String> = secret.map(|(_, value)| value).collect();
-        // What contains another one is looked for first.
+        // The longest come first, because one value may contain another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
         Self { values }
     }
 
-    /// A text without the secrets in it.
+    /// The text with its secrets masked.
     pub fn text(&self, text: &str) -> String {
         let mut text = Cow::Borrowed(text);
         for value in self.values.iter().filter(|value| !value.is_empty()) {
@@ -108,7 +108,8 @@ impl Secrets {
         without_tokens(&without_passwords(&without_private_keys(&without_secret_items(&text))))
     }
 
-    /// The value at a place, as both are written in the language of the tests.
+    /// The value found at a place, masked if it is a secret; both are in the notation of the
+    /// language.
     pub fn value(&self, place: &str, value: &str) -> String {
         if is_secret_place(place) && !is_nothing(value) {
             return masked(value);
@@ -126,7 +127,7 @@ pub fn is_secret_name(name: &str) -> bool {
     (has_word || words.windows(2).any(is_pair)) && !is_about
 }
 
-/// By its last part, and if that is a key, by what has the key: `SECRETS['db']`.
+/// Decides by the last part; if that is a key, by what it is a key of: `SECRETS['db']`.
 fn is_secret_place(place: &str) -> bool {
     let is_boundary = |c: char| matches!(c, '.' | '[' | ']' | '\'' | '"' | '(' | ')');
     let mut parts = place.split(is_boundary).filter(|part| !part.is_empty()).rev();
@@ -152,12 +153,12 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Values that give nothing away, and say most about a change.
+/// Values that reveal nothing, and whose change is worth showing.
 fn is_nothing(value: &str) -> bool {
     ["None", "null", "''", "\"\"", "b''", "True", "False", "{}", "[]", "()"].contains(&value)
 }
 
-/// In quotes where it was.
+/// The mask, in quotes if the value was.
 fn masked(value: &str) -> String {
     match value.chars().next() {
         Some(quote @ ('\'' | '"')) => format!("{quote}{MASK}{quote}"),
@@ -165,8 +166,8 @@ fn masked(value: &str) -> String {
     }
 }
 
-/// Of `{'user': 'ada', 'password': 'x'}`, the value of what has the name of a secret. Quotes are
-/// not paired from the beginning: people write apostrophes.
+/// Masks the values of keys that are named like a secret: the `x` of `{'user': 'ada', 'password':
+/// 'x'}`. Quotes are not paired from the beginning, because people write apostrophes.
 fn without_secret_items(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -194,7 +195,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '\'' | '"')
 }
 
-/// The key in quotes with which a text ends.
+/// The quoted key at the end of a text, if there is one.
 fn key_before(text: &str) -> Option<&str> {
     let quote = text.chars().next_back().filter(|c| is_quote(*c))?;
     let text = &text[..text.len() - 1];
@@ -203,7 +204,7 @@ fn key_before(text: &str) -> Option<&str> {
     key.chars().all(is_part).then_some(key)
 }
 
-/// Where the closing quote stands; where the line ends, if the text was cut off before.
+/// The position of the closing quote; the end of the line if the text was cut off before it.
 fn end_of_quoted(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {
@@ -233,7 +234,7 @@ fn without_private_keys(text: &str) -> Cow<'_, str> {
         shown.push_str(before);
         shown.push_str(&key[..head + KEY.len()]);
         shown.push_str(MASK);
-        // Cut off, all of the rest may belong to it.
+        // If the key is cut off, the whole rest may belong to it.
         rest = body.find(END).map_or("", |end| &body[end..]);
     }
     if shown.is_empty() && rest.len() == text.len() {
@@ -243,7 +244,7 @@ fn without_private_keys(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Of `postgres://ada:x@host`, the `x`.
+/// Masks passwords in addresses: the `x` of `postgres://ada:x@host`.
 fn without_passwords(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -294,7 +295,7 @@ fn is_digit_or_upper(c: char) -> bool {
     c.is_ascii_digit() || c.is_ascii_uppercase()
 }
 
-/// Three parts, of which the first two are JSON objects in base 64.
+/// Whether the word has three parts, the first two of which are JSON objects in base 64.
 fn is_web_token(word: &str) -> bool {
     let parts: Vec<&str> = word.trim_end_matches('.').split('.').collect();
     matches!(parts[..], [head, body, _] if head.starts_with("eyJ") && body.starts_with("eyJ"))

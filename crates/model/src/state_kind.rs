@@ -1,13 +1,13 @@
 //! The one list of kinds of state that tests share and leave behind.
 //!
-//! Agents say of each change of which kind it is, by the names of this list; the adapter of a
-//! runner names those that its agent watches. Tests hold the agents, the adapters and
-//! `docs/design/agent-protocol.md` to it.
+//! Agents label each change with a kind from this list; the adapter of a runner names those that
+//! its agent watches. Tests hold the agents, the adapters and `docs/design/agent-protocol.md` to
+//! it.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What sort of place a piece of state is.
+/// The sort of place where a piece of state lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StateKind {
     /// A global of a module, or an attribute of a function.
@@ -22,13 +22,13 @@ pub enum StateKind {
     Cache,
     /// The table of loaded modules.
     Modules,
-    /// Where modules are looked for, and what the program was called with.
+    /// The search path for modules, and the arguments the program was called with.
     Path,
     /// An environment variable.
     Environment,
     /// The working directory.
     Cwd,
-    /// The permissions that new files do not get.
+    /// The permissions that new files are denied.
     Umask,
     /// The locale.
     Locale,
@@ -40,9 +40,9 @@ pub enum StateKind {
     Warnings,
     /// A generator of random numbers.
     Random,
-    /// A handler of signals.
+    /// A signal handler.
     Signal,
-    /// The loop that asynchronous code runs in.
+    /// The loop that runs asynchronous code.
     EventLoop,
     /// A thread that was left running.
     Thread,
@@ -54,7 +54,7 @@ pub enum StateKind {
     Mock,
     /// A file of the project or of the user.
     File,
-    /// A table of a database that is one file.
+    /// A table of a database that is a single file.
     Sqlite,
     /// A file in the temporary folder.
     Tempfile,
@@ -64,7 +64,7 @@ pub enum StateKind {
     StaticField,
     /// A system property.
     Property,
-    /// What importing a file does; found by runs of the plain runner, and told by no agent.
+    /// An effect of importing a file; found by the plain runner, never reported by an agent.
     Import,
 }
 
@@ -136,7 +136,7 @@ impl StateKind {
     }
 }
 
-/// A name that is no kind of state.
+/// The name is not a kind of state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no kind of state")]
 pub struct UnknownStateKind(String);

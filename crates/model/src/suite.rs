@@ -36,7 +36,7 @@ pub struct Suite {
     control: Control,
 }
 
-/// Why a list of tests is no suite.
+/// Why a list of tests is not a suite.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSuite {
     /// There is nothing to run.
@@ -45,16 +45,16 @@ pub enum InvalidSuite {
     /// Two tests cannot be told apart.
     #[error("test `{id}` stands in the suite twice, at positions {first} and {second}")]
     Duplicate {
-        /// The repeated name.
+        /// The repeated test id.
         id: TestId,
-        /// Where it stood first.
+        /// Its first position.
         first: usize,
-        /// Where it stood again.
+        /// Its second position.
         second: usize,
     },
 }
 
-/// Collects tests in their original order; see [`SuiteBuilder::build`].
+/// Collects tests in their original order, then makes a [`Suite`] of them.
 #[derive(Clone, Debug, Default)]
 pub struct SuiteBuilder {
     tests: Vec<(TestId, ClassIndex, Duration)>,
@@ -63,7 +63,7 @@ pub struct SuiteBuilder {
 }
 
 impl SuiteBuilder {
-    /// Appends a test of the class with this name, with the run time it is expected to take.
+    /// Appends a test to the class with this name, with its expected run time.
     pub fn push(&mut self, class: &str, id: TestId, duration: Duration) -> &mut Self {
         let index = if let Some(&known) = self.class_by_name.get(class) {
             known
@@ -106,8 +106,8 @@ impl SuiteBuilder {
 }
 
 impl Suite {
-    /// A suite without names of its own: classes of the given sizes, tests numbered class by
-    /// class, one second each. For scripts, simulations and mathematics.
+    /// A suite with generated names: classes of the given sizes, tests numbered class by class, one
+    /// second each. For scripts, simulations and mathematics.
     pub fn of_sizes(sizes: &[usize]) -> Result<Self, InvalidSuite> {
         let mut builder = SuiteBuilder::default();
         let mut n_tests = 0_usize;
@@ -121,7 +121,7 @@ impl Suite {
         builder.build()
     }
 
-    /// The same for a runner that lets us decide this much.
+    /// The same suite, for a runner that lets us decide this much.
     #[must_use]
     pub fn controlled(self, control: Control) -> Self {
         Self { control, ..self }
@@ -132,18 +132,18 @@ impl Suite {
         self.control
     }
 
-    /// Whether an order that parts the tests of a class means nothing to the runner.
+    /// Whether the runner cannot run an order that separates the tests of a class.
     pub fn keeps_classes(&self) -> bool {
         self.control.orders == OrderControl::Classes
     }
 
-    /// Whether tests run in the order in which they are listed, whatever is asked for.
+    /// Whether the runner always runs tests in the order in which it lists them.
     pub fn keeps_order(&self) -> bool {
         self.control.orders == OrderControl::Fixed
     }
 
-    /// What becomes of an order: itself, or the listed order of its tests if the runner knows no
-    /// other.
+    /// The order that the runner actually runs: the one given, or its tests in listed order if the
+    /// runner knows no other.
     #[must_use]
     pub fn as_run(&self, order: Order) -> Order {
         if !self.keeps_order() || order.tests().is_sorted() {
@@ -154,10 +154,10 @@ impl Suite {
         Order::from_distinct(tests)
     }
 
-    /// These tests in an order that the runner knows, to be followed by the target: as they are;
-    /// or, if it keeps classes together, class by class in the order of their first tests, with
-    /// that of the target at the end. If it knows only the order in which tests are listed, those
-    /// listed before the target, because no others can come before it.
+    /// These tests in an order that the runner can run before the target: as given; or, if the
+    /// runner keeps classes together, class by class in the order of their first tests, the
+    /// target's class last. If the runner only knows the listed order, the tests listed before the
+    /// target.
     pub fn arranged(&self, tests: &[TestIndex], target: TestIndex) -> Vec<TestIndex> {
         match self.control.orders {
             OrderControl::Exact => tests.to_vec(),

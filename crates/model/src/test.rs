@@ -9,18 +9,18 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TestId(Box<str>);
 
-/// Why a text is no test id.
+/// Why a text is not a test id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTestId {
-    /// The text has no characters.
+    /// The text is empty.
     #[error("a test id cannot be empty")]
     Empty,
-    /// The text could not be written on one line.
+    /// The text does not fit on one line.
     #[error("test id `{}` has a control character at byte {offset}", .text.escape_debug())]
     ControlCharacter {
-        /// The whole text.
+        /// The whole rejected text.
         text: Box<str>,
-        /// Where the first control character starts.
+        /// The byte offset of the first control character.
         offset: usize,
     },
 }
@@ -52,10 +52,10 @@ impl fmt::Display for TestId {
     }
 }
 
-/// The place of a test in the original order of its suite.
+/// The position of a test in the original order of its suite.
 ///
 /// Analyses and orders speak of tests by index: four bytes instead of a name, and comparing two of
-/// them compares their original positions. Only a [`crate::Suite`] turns it back into a name.
+/// them compares their original positions. Only a [`crate::Suite`] turns an index back into a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TestIndex(u32);
 

@@ -1,4 +1,4 @@
-//! The one list of categories. Reports, stores and documents spell them as this file does.
+//! The one list of verdicts. Reports, stores and documents spell them as this file does.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ pub enum Verdict {
     OdVictim,
     /// Order-dependent: fails alone, passes after a state-setter, and does so every time.
     OdBrittle,
-    /// Order-dependent: the outcome is a function of the order, of which one is not known.
+    /// Order-dependent: the order alone decides the outcome; in which role is not known.
     OdUnknownRole,
     /// Non-deterministic, and the order changes how often it fails.
     Ndod,
-    /// Non-deterministic, and the order changes nothing that matters.
+    /// Non-deterministic, and the order makes no difference that matters.
     Ndoi,
-    /// Non-deterministic; whether the order has a say is not decided.
+    /// Non-deterministic; whether the order matters is undecided.
     NodUndecided,
     /// Implementation-dependent: fails under some choice that the specification leaves open.
     Id,
@@ -30,7 +30,7 @@ pub enum Verdict {
     Ud,
     /// Fails in every order and every run seen.
     AlwaysFailing,
-    /// What was seen does not carry any of the above.
+    /// What was seen supports none of the above.
     InsufficientEvidence,
 }
 
@@ -71,7 +71,7 @@ impl Verdict {
         }
     }
 
-    /// What a person would call it, who has never heard of us.
+    /// The verdict in words that need no explanation.
     pub fn in_plain_words(self) -> &'static str {
         match self {
             Self::NotFlaky => "passed every time",
@@ -96,7 +96,7 @@ impl Verdict {
         format!("{} ({})", self.in_plain_words(), self.slug())
     }
 
-    /// What it means in our own words, which `unflake --help` explains.
+    /// What the verdict means in our own terms, which `unflake --help` explains.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::NotFlaky => "passed every time",
@@ -115,8 +115,8 @@ impl Verdict {
         }
     }
 
-    /// Whether it says that the test is flaky. A test that always fails is broken, and one of which
-    /// too little was seen may be anything.
+    /// Whether the verdict says that the test is flaky. A test that always fails is broken, and a
+    /// test of which too little was seen may be anything.
     pub fn is_flaky(self) -> bool {
         match self {
             Self::OdVictim
@@ -133,7 +133,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the outcome is a function of the order alone.
+    /// Whether the outcome depends on the order alone.
     pub fn is_order_dependent(self) -> bool {
         matches!(self, Self::OdVictim | Self::OdBrittle | Self::OdUnknownRole)
     }

@@ -40,7 +40,7 @@ impl CostModel {
         times(self.start, n * (n - 1)).saturating_add(tests)
     }
 
-    /// What covering every pair in class-compatible orders costs at least.
+    /// The least cost of covering every pair in class-compatible orders.
     ///
     /// Every test runs n-1 times with a test after it, and the last test of each order besides:
     /// `(n-1) sum d(t) + n_orders * (start + min d(t))`.
@@ -53,7 +53,7 @@ impl CostModel {
     }
 }
 
-/// What running each of the tests once takes; as all costs, at most the longest time there is.
+/// The time of running each of these tests once; like all costs, it saturates.
 fn total(suite: &Suite, tests: impl Iterator<Item = TestIndex>) -> Duration {
     tests.fold(Duration::ZERO, |sum, test| sum.saturating_add(suite.duration(test)))
 }
@@ -66,16 +66,16 @@ fn times(duration: Duration, count: u64) -> Duration {
     Duration::new(seconds, rest)
 }
 
-/// How many class-compatible orders it takes at least to cover every pair.
+/// The fewest class-compatible orders that can cover every pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowerBounds {
-    /// For the pairs within one class.
+    /// What the pairs within one class require.
     pub intra: u64,
-    /// M: for the steps between all classes.
+    /// M: what the steps between all classes require.
     pub inter: u64,
-    /// For the steps out of one class.
+    /// What the steps out of one class require.
     pub leaving: u64,
-    /// For the steps among the largest classes.
+    /// What the steps among the largest classes require.
     pub largest: u64,
 }
 
@@ -88,7 +88,7 @@ impl LowerBounds {
         let intra = sizes.iter().map(|size| rows(*size)).max().unwrap_or(0);
         let n = suite.n_tests();
         if sizes[0] == 1 {
-            // Without classes the fewest orders are known: 4 for 3 tests and 6 for 5, else n.
+            // Without classes the fewest orders are known: 4 for 3 tests, 6 for 5, and otherwise n.
             let inter = if n == 1 { 0 } else { rows(n) };
             let leaving = n as u64 - 1;
             return Self { intra, inter, leaving, largest: inter };

@@ -8,10 +8,10 @@ use unflake_model::{Suite, TestIndex};
 
 use crate::pair_set::PairSet;
 
-/// The most tests for which pairs are kept track of.
+/// The most tests for which pairs are tracked.
 pub const TESTS_MAX: usize = 30_000;
 
-/// The suite has more pairs than we want to keep track of.
+/// The suite has more pairs than we want to track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pairs of {n_tests} tests are too many to keep track of; at most {TESTS_MAX} tests")]
 pub struct TooManyTests {
@@ -20,7 +20,7 @@ pub struct TooManyTests {
 }
 
 impl TooManyTests {
-    /// An error if the suite is too large.
+    /// An error if the suite is too large for tracking.
     pub(crate) fn check(suite: &Suite) -> Result<(), Self> {
         let n_tests = suite.n_tests();
         if n_tests <= TESTS_MAX { Ok(()) } else { Err(Self { n_tests }) }
@@ -30,20 +30,20 @@ impl TooManyTests {
 /// How many of some pairs are covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Pairs covered.
+    /// The number of pairs covered.
     pub covered: u64,
-    /// Pairs there are.
+    /// The number of pairs in total.
     pub total: u64,
 }
 
 impl Share {
-    /// Whether none is missing.
+    /// Whether all pairs are covered.
     pub fn is_complete(self) -> bool {
         self.covered == self.total
     }
 }
 
-/// Which pairs stand side by side in the orders added so far.
+/// The pairs that are adjacent in the orders added so far.
 #[derive(Clone, Debug)]
 pub struct Coverage<'s> {
     suite: &'s Suite,
@@ -59,7 +59,7 @@ pub struct Coverage<'s> {
 }
 
 impl<'s> Coverage<'s> {
-    /// No orders yet.
+    /// Starts without orders.
     pub fn new(suite: &'s Suite) -> Result<Self, TooManyTests> {
         TooManyTests::check(suite)?;
         let n = suite.n_tests() as u64;
@@ -78,7 +78,7 @@ impl<'s> Coverage<'s> {
         })
     }
 
-    /// Takes one more order into account.
+    /// Adds one more order.
     pub fn add(&mut self, order: &[TestIndex]) {
         self.n_orders += 1;
         self.n_attempts += order.len() as u64;
@@ -106,17 +106,17 @@ impl<'s> Coverage<'s> {
         self.pairs.contains(first.get(), second.get())
     }
 
-    /// Pairs within a class.
+    /// How many pairs within a class are covered.
     pub fn intra(&self) -> Share {
         self.intra
     }
 
-    /// Pairs of tests of different classes.
+    /// How many pairs of tests of different classes are covered.
     pub fn inter(&self) -> Share {
         self.inter
     }
 
-    /// All pairs.
+    /// How many of all pairs are covered.
     pub fn all(&self) -> Share {
         Share {
             covered: self.intra.covered + self.inter.covered,
@@ -129,7 +129,7 @@ impl<'s> Coverage<'s> {
         self.n_orders
     }
 
-    /// How many tests these orders run, summed.
+    /// How many attempts these orders make.
     pub fn n_attempts(&self) -> u64 {
         self.n_attempts
     }
@@ -139,12 +139,12 @@ impl<'s> Coverage<'s> {
         self.n_repeated
     }
 
-    /// How many orders leave a class and come back to it.
+    /// How many orders leave a class and return to it.
     pub fn n_torn(&self) -> u64 {
         self.n_torn
     }
 
-    /// A pair that is not covered, if there is one: the first in the original order.
+    /// The first pair in original order that is not covered, if any.
     pub fn missing(&self) -> Option<(TestIndex, TestIndex)> {
         if self.all().is_complete() {
             return None;
@@ -161,20 +161,20 @@ impl<'s> Coverage<'s> {
 #[derive(Clone, Debug)]
 pub struct Precedence {
     n_tests: usize,
-    /// Row b holds the tests that ran before b.
+    /// Row b has the tests that ran before b.
     before: PairSet,
     seen: Vec<u64>,
 }
 
 impl Precedence {
-    /// No orders yet.
+    /// Starts without orders.
     pub fn new(suite: &Suite) -> Result<Self, TooManyTests> {
         TooManyTests::check(suite)?;
         let n_tests = suite.n_tests();
         Ok(Self { n_tests, before: PairSet::new(n_tests), seen: vec![0; n_tests.div_ceil(64)] })
     }
 
-    /// Takes one more order into account, in O(n^2 / 64).
+    /// Adds one more order, in O(n^2 / 64).
     pub fn add(&mut self, order: &[TestIndex]) {
         self.seen.fill(0);
         for test in order {

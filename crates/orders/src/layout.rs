@@ -6,7 +6,7 @@ use std::ops::Range;
 use unflake_model::random::Random;
 use unflake_model::{Suite, TestIndex};
 
-/// Positions of tests in which each class is contiguous.
+/// Positions of tests such that each class is contiguous.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     tests: Vec<TestIndex>,
@@ -15,12 +15,12 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Classes and tests in their original order.
+    /// Keeps classes and tests in their original order.
     pub(crate) fn original(suite: &Suite) -> Self {
         Self::of_classes(suite.classes().to_vec())
     }
 
-    /// Classes in random order, the tests within each from slow to quick, random among equals.
+    /// Shuffles the classes; the tests within each go from slow to quick, random among equals.
     pub(crate) fn shuffled_slow_first(suite: &Suite, random: &mut Random) -> Self {
         let mut classes = suite.classes().to_vec();
         random.shuffle(&mut classes);

@@ -18,7 +18,7 @@
 //! | What do some orders add up to? | [`summary`] |
 //!
 //! All strategies but `interleaved` and `tuscan` give *class-compatible* orders: tests of one class
-//! stand together, as every runner has it by itself. (The original order is what it is.)
+//! stay together, as every runner keeps them by itself. (The original order is what it is.)
 //!
 //! To add a strategy: a variant in [`strategy`], a module that makes its orders, an arm in
 //! [`stream`] and, if it is endless and its orders have numbers, in [`sampler`].

@@ -1,4 +1,4 @@
-//! A set of ordered pairs, one bit each, with the questions about rows that we ask.
+//! A set of ordered pairs, one bit each, with the queries about rows that we need.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ impl PairSet {
         contains(self.row(from), to)
     }
 
-    /// Whether the pair is new.
+    /// Adds a pair; returns whether it is new.
     pub(crate) fn insert(&mut self, from: usize, to: usize) -> bool {
         let word = &mut self.row_mut(from)[to / 64];
         let before = *word;
@@ -38,7 +38,7 @@ impl PairSet {
         *word != before
     }
 
-    /// Whether the pair was there.
+    /// Removes a pair; returns whether it was there.
     pub(crate) fn remove(&mut self, from: usize, to: usize) -> bool {
         let word = &mut self.row_mut(from)[to / 64];
         let before = *word;
@@ -65,7 +65,7 @@ fn mask(range: &Range<usize>, index: usize) -> u64 {
     below(to) & !below(from)
 }
 
-/// The words of a row that hold a range of numbers, with the bits outside of it cleared.
+/// The words of a row that contain a range of numbers, with other bits cleared.
 fn words_in(row: &[u64], range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let words = range.start / 64..range.end.div_ceil(64);
     words.map(move |index| (index, row[index] & mask(&range, index)))
@@ -76,7 +76,7 @@ pub(crate) fn count_in(row: &[u64], range: Range<usize>) -> u32 {
     if range.is_empty() {
         return 0;
     }
-    // Asked for every class at every step, so without a mask for each word.
+    // Called for every class at every step, so it does not compute a mask for each word.
     let (first, last) = (range.start / 64, (range.end - 1) / 64);
     let head = row[first] >> (range.start % 64);
     let tail = row[last] << (63 - (range.end - 1) % 64);

@@ -5,7 +5,7 @@
 //! long as an uncovered pair leads from the last test into a class not yet in the order, follow one
 //! of them (detection spec 2.6). Every choice is uniformly random, from the seed.
 //!
-//! It is here to be compared with ([`crate::pairs`] needs fewer orders), so it is kept faithful.
+//! It serves as a comparison ([`crate::pairs`] needs fewer orders), so it is kept faithful.
 //! The set of pairs takes n^2 bits by nature; a choice scans one row of it, O(n/64) words, and
 //! there are about n^2 choices, so the whole costs O(n^3 / 64): seconds for 5,000 tests.
 
@@ -33,7 +33,8 @@ pub struct PaperPairs {
 }
 
 impl PaperPairs {
-    /// Nothing covered yet. The suite must not be larger than [`crate::coverage::TESTS_MAX`].
+    /// Starts with nothing covered. The suite must not be larger than
+    /// [`crate::coverage::TESTS_MAX`].
     pub fn new(suite: &Suite, seed: u64) -> Self {
         let layout = Layout::original(suite);
         let n = layout.n_tests();
@@ -144,7 +145,7 @@ impl PaperPairs {
     }
 }
 
-/// The place of the one with this rank (from 0), counted from the lowest bit.
+/// The position of the set bit with this rank (from 0), counted from the lowest bit.
 fn nth_one(word: u64, rank: usize) -> usize {
     let mut rest = word;
     for _ in 0..rank {
@@ -174,7 +175,7 @@ impl Fenwick {
         usize::try_from(self.0[self.0.len() - 1]).expect("counts are not negative")
     }
 
-    /// The item in whose share the number `rank` falls.
+    /// The item whose share contains the number `rank`.
     fn find(&self, rank: usize) -> usize {
         let mut rest = i64::try_from(rank).expect("a rank is below the total");
         let mut before = 0;

@@ -2,9 +2,9 @@
 //!
 //! Twenty independent shuffles leave gaps: a class of ten tests has, after them, on average 1.2
 //! tests that were never first (10 * 0.9^20), and in a suite of many classes most have never
-//! directly followed a given other one. Whether a victim shows depends on just these things (who
-//! stands before it in its class, and which class ends before its own begins), so we deal them out
-//! like cards:
+//! directly followed a given other one. Whether a victim shows depends on just these things (which
+//! tests come before it in its class, and which class ends before its own begins), so we deal them
+//! out like cards:
 //!
 //! - Orders come in twos: order 2i+1 is the reverse of order 2i. After two orders every test has
 //!   run both before and after every other one; a victim without cleaners cannot hide any longer.
@@ -27,7 +27,7 @@ use unflake_model::{Order, Suite, TestIndex};
 
 use crate::tuscan::{Tuscan, zigzag_row};
 
-/// Keeps this strategy's random numbers apart from those of the shuffles.
+/// Separates this strategy's random numbers from those of the shuffles.
 const LABEL: u64 = 0x0070_6c61_6e6e_6564;
 
 /// The planned orders of one suite and seed.
@@ -43,7 +43,7 @@ impl<'s> Planned<'s> {
         Self { suite, seed }
     }
 
-    /// Order `number`: each forward order, followed by its reverse.
+    /// Order `number`, where each forward order is followed by its reverse.
     pub fn order(&self, number: u64) -> Order {
         let forward = self.forward(number / 2);
         if number.is_multiple_of(2) { forward } else { forward.reversed() }
@@ -87,7 +87,7 @@ impl<'s> Planned<'s> {
     }
 }
 
-/// How many rows there are of which none is the reverse of another.
+/// How many rows there are such that none is the reverse of another.
 fn n_rows_per_cycle(n: usize) -> usize {
     if n.is_multiple_of(2) { n / 2 } else { n }
 }

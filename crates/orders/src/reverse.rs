@@ -1,13 +1,13 @@
-//! Reverse after pass: when an order showed nothing, its reverse is the best order to try next.
+//! Reverse after pass: if an order showed nothing, its reverse is the best order to try next.
 //!
 //! If a victim passed, its polluter most likely stood behind it, so the reverse puts the polluter
 //! in front: with p polluters and c cleaners in one class the chance of a failure rises from
 //! p/(p+c+1) to p/(p+c) (detection spec 2.5). The reverse of a reverse would be the first order
 //! again, so after a reverse we always sample.
 //!
-//! Orders are named by their number instead of being kept: every sampler gives order i as a pure
-//! function of its seed and i, so whoever runs the order can make it. Results may come back late
-//! and in any order; while none is waiting to be reversed, new samples are handed out.
+//! Orders are identified by number instead of being kept: every sampler gives order i as a pure
+//! function of its seed and i, so any caller can make it. Results may come back late and in any
+//! order; while none is waiting to be reversed, new samples are handed out.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use unflake_model::Order;
 pub enum Shown {
     /// Every test passed (or was skipped).
     AllPassed,
-    /// Something failed, but nothing that was not known to be flaky before.
+    /// Something failed, but only tests known to be flaky.
     NothingNew,
     /// A test failed that was not known to be flaky.
     SomethingNew,
@@ -36,14 +36,14 @@ pub enum ReverseAfter {
 /// Which order to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Turn {
-    /// The sampled order of this number.
+    /// The sampled order with this number.
     Forward(u64),
-    /// The reverse of the sampled order of this number.
+    /// The reverse of the sampled order with this number.
     Backward(u64),
 }
 
 impl Turn {
-    /// The order itself, given how sampled orders are made.
+    /// The order itself; `sample` makes sampled orders.
     pub fn order(self, sample: impl FnOnce(u64) -> Order) -> Order {
         match self {
             Self::Forward(number) => sample(number),
@@ -52,7 +52,7 @@ impl Turn {
     }
 }
 
-/// Decides whose turn it is: the reverse of an order already run, or a new sample.
+/// Decides what is next: the reverse of an order already run, or a new sample.
 #[derive(Clone, Debug)]
 pub struct ReverseAfterPass {
     condition: ReverseAfter,
@@ -75,7 +75,7 @@ impl ReverseAfterPass {
         Turn::Forward(self.n_sampled - 1)
     }
 
-    /// Takes note of what an order showed.
+    /// Records what an order showed.
     pub fn tell(&mut self, turn: Turn, shown: Shown) {
         let worth_reversing = match self.condition {
             ReverseAfter::AllPassed => shown == Shown::AllPassed,

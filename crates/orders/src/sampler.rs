@@ -1,4 +1,4 @@
-//! The endless strategies behind one door: order i of a seed.
+//! One interface to all endless strategies: order i of a seed.
 
 use unflake_model::{Order, Suite};
 
@@ -33,7 +33,7 @@ impl<'s> Sampler<'s> {
         Some(Self { suite, seed, kind })
     }
 
-    /// Order `number`, as the strategy runs them one after the other.
+    /// Order `number` in the sequence of the strategy.
     pub fn order(&self, number: u64) -> Order {
         match self.kind {
             Kind::Shuffle(shuffle) => shuffle.order(self.suite, self.seed, number),
@@ -41,8 +41,8 @@ impl<'s> Sampler<'s> {
         }
     }
 
-    /// Order `number` of those that are not planned as a reverse: what
-    /// [`crate::reverse::ReverseAfterPass`] samples from.
+    /// Order `number` among those that are not planned as a reverse:
+    /// [`crate::reverse::ReverseAfterPass`] samples from these.
     pub fn forward(&self, number: u64) -> Order {
         match self.kind {
             Kind::Shuffle(_) => self.order(number),

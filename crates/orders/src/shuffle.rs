@@ -21,7 +21,7 @@ pub enum Shuffle {
 impl Shuffle {
     /// Order `number` of this seed.
     pub fn order(self, suite: &Suite, seed: u64, number: u64) -> Order {
-        // The kind as a label keeps the three independent of each other under one seed.
+        // The kind is a label, which keeps the three independent under one seed.
         let mut random = Random::labelled(seed, &[self as u64, number]);
         if self == Self::Interleaved {
             let mut tests: Vec<TestIndex> = suite.tests().collect();

@@ -1,4 +1,4 @@
-//! The names of the ways to choose orders.
+//! The ways to choose orders, by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,11 +28,11 @@ pub enum Strategy {
     Planned,
 }
 
-/// The name given is that of no strategy.
+/// The name is not that of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown strategy `{name}`; known are {}", known_names())]
 pub struct UnknownStrategy {
-    /// The name given.
+    /// The name that was given.
     pub name: Box<str>,
 }
 
@@ -71,7 +71,7 @@ impl Strategy {
         }
     }
 
-    /// What it does, on one line.
+    /// What the strategy does, in one line.
     pub fn description(self) -> &'static str {
         match self {
             Self::Original => "the original order; repeated runs show non-determinism only",
@@ -87,7 +87,7 @@ impl Strategy {
         }
     }
 
-    /// What to know before believing what such orders show.
+    /// What to know before trusting the results of such orders.
     pub fn warning(self) -> Option<&'static str> {
         match self {
             Self::Interleaved => Some(
@@ -99,7 +99,7 @@ impl Strategy {
         }
     }
 
-    /// Whether there is always another order to try. The others come to a natural end.
+    /// Whether there is always another order to try. The other strategies end by themselves.
     pub fn is_endless(self) -> bool {
         matches!(
             self,

@@ -13,7 +13,7 @@ use crate::tuscan::Tuscan;
 /// Why a strategy has no orders for a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotApplicable {
-    /// Rows of a Tuscan square would tear the classes apart.
+    /// Rows of a Tuscan square would separate the tests of a class.
     #[error(
         "strategy `tuscan` knows no classes, and this suite has {n_classes} with up to {size_max} \
          tests in one: its rows would tear them apart"
@@ -24,7 +24,7 @@ pub enum NotApplicable {
         /// How many tests the largest one has.
         size_max: usize,
     },
-    /// There are more pairs than we want to keep track of.
+    /// The suite has more pairs than we want to track.
     #[error(transparent)]
     TooManyTests(#[from] TooManyTests),
 }
@@ -41,7 +41,7 @@ impl NotApplicable {
     }
 }
 
-/// The orders of one strategy, one at a time: an iterator, and without allocation
+/// The orders of one strategy, one at a time: as an iterator, or without allocation by
 /// [`Orders::next_into`].
 #[derive(Clone, Debug)]
 pub struct Orders<'s> {
@@ -125,7 +125,7 @@ impl Iterator for Orders<'_> {
     }
 }
 
-/// The square of a suite without classes: one class, or classes of one test each.
+/// The Tuscan square of a suite without classes: one class, or classes of one test each.
 fn tuscan(suite: &Suite) -> Result<Tuscan, NotApplicable> {
     let n_classes = suite.n_classes();
     if n_classes == 1 || n_classes == suite.n_tests() {

@@ -1,4 +1,4 @@
-//! What orders add up to: how many, which pairs, what cost.
+//! Totals of some orders: how many, which pairs, what cost.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use unflake_model::{Suite, TestIndex};
 use crate::cost::{CostModel, LowerBounds};
 use crate::coverage::{Coverage, Share};
 
-/// Counts what orders add up to, one after the other, so that they need not be kept.
+/// Adds up orders one by one, so that they need not be kept.
 #[derive(Debug)]
 pub struct Adder<'s> {
     suite: &'s Suite,
@@ -19,7 +19,7 @@ pub struct Adder<'s> {
 }
 
 impl<'s> Adder<'s> {
-    /// No orders yet.
+    /// Starts without orders.
     pub fn new(suite: &'s Suite, cost_model: CostModel) -> Self {
         Self {
             suite,
@@ -31,12 +31,12 @@ impl<'s> Adder<'s> {
         }
     }
 
-    /// How many orders there were so far.
+    /// How many orders were added.
     pub fn n_orders(&self) -> u64 {
         self.n_orders
     }
 
-    /// Takes one more order into account.
+    /// Adds one more order.
     pub fn add(&mut self, order: &[TestIndex]) {
         self.n_orders += 1;
         self.n_attempts += order.len() as u64;
@@ -47,7 +47,7 @@ impl<'s> Adder<'s> {
         }
     }
 
-    /// What the orders so far add up to.
+    /// The totals of the orders so far.
     pub fn summary(&self) -> Summary {
         let Self { suite, cost_model, .. } = self;
         let bounds = LowerBounds::of(suite);
@@ -63,37 +63,37 @@ impl<'s> Adder<'s> {
     }
 }
 
-/// What some orders add up to.
+/// The totals of some orders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// How many orders there are.
     pub n_orders: u64,
-    /// How many tests they run, each time counted.
+    /// How many attempts they make.
     pub n_attempts: u64,
-    /// The pairs they cover; `None` for suites with too many pairs to keep track of.
+    /// The pairs they cover; `None` for suites with too many pairs to track.
     pub pairs: Option<PairSummary>,
-    /// What they cost.
+    /// The time they take.
     pub cost: Duration,
-    /// How many orders it takes at least to cover all pairs, and why.
+    /// The fewest orders that can cover all pairs, and why.
     pub bounds: LowerBounds,
-    /// What covering all pairs costs at least.
+    /// The least cost of covering all pairs.
     pub cost_at_least: Duration,
-    /// What it costs to run each pair in a process of its own.
+    /// The cost of running each pair in a process of its own.
     pub two_test_orders_cost: Duration,
 }
 
-/// Which pairs orders cover.
+/// Which pairs some orders cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairSummary {
-    /// Of two tests of one class.
+    /// Pairs of tests of one class.
     pub intra: Share,
-    /// Of tests of two classes.
+    /// Pairs of tests of two classes.
     pub inter: Share,
-    /// Of both kinds.
+    /// Pairs of both kinds.
     pub all: Share,
-    /// How many were covered more than once.
+    /// How many pairs were covered more than once.
     pub n_repeated: u64,
-    /// How many orders tear a class apart.
+    /// How many orders separate the tests of a class.
     pub n_torn: u64,
 }
 

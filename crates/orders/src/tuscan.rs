@@ -21,7 +21,7 @@
 //! Two consequences are used elsewhere: for n other than 3 and 5 every element is first in exactly
 //! one row and last in exactly one; for 3 and 5 it is still first as often as it is last.
 
-/// The rows of a Tuscan square (for n = 3 and 5: of the smallest set of rows that does the same).
+/// The rows of a Tuscan square (for n = 3 and 5: of the smallest set of rows with the same pairs).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuscan {
     n: u32,
@@ -86,7 +86,7 @@ impl Tuscan {
         }
     }
 
-    /// All rows, first to last; each in a vector of its own.
+    /// All rows, first to last, each in a separate vector.
     pub fn rows(self) -> impl Iterator<Item = Vec<u32>> {
         (0..self.n_rows()).map(move |number| {
             let mut row = Vec::with_capacity(self.n as usize);
@@ -123,7 +123,7 @@ fn cut_cycle_row(n: u32, number: u32, row: &mut Vec<u32>) {
     row.extend((start..n).chain(0..start).map(|position| on_cycle(n, number, position)));
 }
 
-/// What stands at a position of cycle i: ∞, i, i+1, i-1, i+2, i-2, … (modulo n-1).
+/// The element at a position of cycle i: ∞, i, i+1, i-1, i+2, i-2, … (modulo n-1).
 fn on_cycle(n: u32, i: u32, position: u32) -> u32 {
     let modulus = n - 1;
     let value = match position {
@@ -214,7 +214,7 @@ mod tests {
         rows.iter().map(|row| row.iter().map(|x| x + 1).collect()).collect()
     }
 
-    /// How often each ordered pair stands side by side, as a flat n by n table.
+    /// How often each ordered pair is adjacent, as a flat n by n table.
     fn pair_counts(n: usize, rows: &[Vec<u32>]) -> Vec<u32> {
         let mut counts = vec![0; n * n];
         for pair in rows.iter().flat_map(|row| row.windows(2)) {

@@ -2,14 +2,14 @@
 //!
 //! A process has shared variables, each 0 when the process starts. A test that is started:
 //!
-//! 1. ends as the first of its rules says that applies: one whose condition holds, and which
-//!    chance lets happen. If none applies, it passes;
+//! 1. ends as the first applicable rule says: one whose condition holds, and which chance lets
+//!    happen. If no rule applies, it passes;
 //! 2. with probability [`Behaviour::flip`], a pass turns into a failure or a failure into a pass;
 //! 3. if it passed or failed, makes its writes one after the other, so that the condition of a
 //!    write sees the writes before it. A test that was skipped, crashed or hung writes nothing.
 //!
-//! That is all. Polluters, cleaners, state-setters and the rest are no concepts here; they are
-//! what such tests look like to each other (see [`crate::phenomenon`]).
+//! That is all. Polluters, cleaners, state-setters and the rest are not concepts here; they are how
+//! such tests affect each other (see [`crate::phenomenon`]).
 
 /// A shared variable of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,17 +20,17 @@ pub struct Variable(pub u32);
 pub struct Condition(Vec<(Variable, u8)>);
 
 impl Condition {
-    /// Holds always.
+    /// The condition that always holds.
     pub fn always() -> Self {
         Self::default()
     }
 
-    /// Holds while the variable has this value.
+    /// The condition that holds while the variable has this value.
     pub fn is(variable: Variable, value: u8) -> Self {
         Self::always().and(variable, value)
     }
 
-    /// Holds while this holds and the variable has this value.
+    /// Holds while `self` holds and the variable has this value.
     #[must_use]
     pub fn and(mut self, variable: Variable, value: u8) -> Self {
         self.0.push((variable, value));
@@ -47,13 +47,13 @@ impl Condition {
 pub enum Ending {
     /// Its assertion fails.
     Fail,
-    /// The runner could not run it.
+    /// The runner cannot run it.
     Error,
-    /// It declines to run.
+    /// It is skipped.
     Skip,
-    /// It takes the process with it.
+    /// It ends the process.
     Crash,
-    /// It never ends, and is stopped by the timeout, with the process.
+    /// It never ends, and the timeout stops it together with the process.
     Hang,
 }
 
@@ -67,31 +67,32 @@ impl Ending {
 /// When a rule whose condition holds takes effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Chance {
-    /// Every time.
+    /// The rule takes effect every time.
     Certain,
-    /// With this probability, anew in each attempt.
+    /// The rule takes effect with this probability, drawn anew in each attempt.
     Independent {
         /// The probability.
         rate: f64,
     },
-    /// With this probability, but the same for all runs of one block: runs 0 to `runs - 1`, the
-    /// next `runs`, and so on. Failures then come in bursts (a slow hour, a full disk).
+    /// The rule takes effect with this probability, drawn once for each block of runs: runs 0 to
+    /// `runs - 1`, the next `runs`, and so on. So failures come in bursts (a slow hour, a full
+    /// disk).
     Burst {
-        /// The probability that a block is a bad one.
+        /// The probability that a block is bad.
         rate: f64,
-        /// How many consecutive run numbers make a block; at least 1.
+        /// The length of a block in consecutive run numbers; at least 1.
         runs: u64,
     },
-    /// For this share of the seeds of a perturbed environment, and for such a seed every time;
-    /// never in the plain environment.
+    /// The rule takes effect for this share of the seeds of a perturbed environment, and for such a
+    /// seed every time; never in the plain environment.
     OpenChoice {
-        /// The share.
+        /// The share of seeds.
         rate: f64,
     },
 }
 
 impl Chance {
-    /// The probability, where there is one to check.
+    /// The probability, if there is one to check.
     pub(crate) fn rate(self) -> Option<f64> {
         match self {
             Self::Certain => None,
@@ -102,61 +103,61 @@ impl Chance {
     }
 }
 
-/// One way for a test not to pass.
+/// One way in which a test does not pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Under which values.
+    /// The values under which the rule can take effect.
     pub when: Condition,
-    /// And how often then.
+    /// How often it does then.
     pub chance: Chance,
-    /// It ends like this.
+    /// How the test then ends.
     pub ending: Ending,
 }
 
-/// After which end of the test a write is made.
+/// The outcomes after which a write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// Passed or failed.
+    /// After a pass or a failure.
     Either,
-    /// Passed.
+    /// After a pass.
     Pass,
-    /// Failed: the clean-up that was never reached.
+    /// After a failure, which never reached the clean-up.
     Fail,
 }
 
 /// A value left behind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// The variable.
+    /// The variable that is written.
     pub variable: Variable,
     /// Its new value.
     pub value: u8,
-    /// Under which values the write is made.
+    /// The values under which the write is made.
     pub when: Condition,
-    /// After which end it is made.
+    /// The outcomes after which it is made.
     pub on: On,
 }
 
 impl Write {
-    /// Writes whatever happens.
+    /// A write that is always made.
     pub fn always(variable: Variable, value: u8) -> Self {
         Self { variable, value, when: Condition::always(), on: On::Either }
     }
 }
 
-/// All that one test does. The default passes and touches nothing, as most tests do.
+/// Everything that one test does. By default it passes and touches nothing, as most tests do.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Behaviour {
-    /// The first that applies decides.
+    /// The first applicable rule decides how the test ends.
     pub rules: Vec<Rule>,
-    /// Made in this order.
+    /// The writes, made in this order.
     pub writes: Vec<Write>,
     /// Probability that a pass is turned into a failure, or a failure into a pass.
     pub flip: f64,
 }
 
 impl Behaviour {
-    /// The variables it speaks of.
+    /// The variables that its rules and writes name.
     pub(crate) fn variables(&self) -> impl Iterator<Item = Variable> {
         let read = self.rules.iter().flat_map(|rule| rule.when.variables());
         let written =
@@ -164,7 +165,8 @@ impl Behaviour {
         read.chain(written)
     }
 
-    /// The first rule that applies, where `happens` decides about chance from the rule's number.
+    /// How the first applicable rule ends the test; `happens` decides about chance, given the
+    /// number of a rule.
     pub(crate) fn ending(
         &self,
         values: &Values,
@@ -181,7 +183,7 @@ impl Behaviour {
         self.ending(values, |_, chance| chance == Chance::Certain)
     }
 
-    /// Everything `other` does as well.
+    /// Adds everything that `other` does.
     pub(crate) fn merge(&mut self, other: Self) {
         self.rules.extend(other.rules);
         self.writes.extend(other.writes);
@@ -194,22 +196,22 @@ impl Behaviour {
 pub(crate) struct Values(Vec<u8>);
 
 impl Values {
-    /// A process that has just started.
+    /// The values in a process that has just started.
     pub(crate) fn fresh(n_variables: usize) -> Self {
         Self(vec![0; n_variables])
     }
 
-    /// The value of one.
+    /// The value of a variable.
     pub(crate) fn get(&self, variable: Variable) -> u8 {
         self.0[variable.0 as usize]
     }
 
-    /// Gives one this value.
+    /// Sets a variable.
     pub(crate) fn set(&mut self, variable: Variable, value: u8) {
         self.0[variable.0 as usize] = value;
     }
 
-    /// Those with another value than here.
+    /// The variables whose values differ between both.
     pub(crate) fn differing<'v>(&'v self, other: &'v Self) -> impl Iterator<Item = Variable> + 'v {
         let numbered = (0..).zip(self.0.iter().zip(&other.0));
         numbered.filter(|(_, (here, there))| here != there).map(|(number, _)| Variable(number))

@@ -1,4 +1,4 @@
-//! Answers that come back in any order, as from many workers.
+//! Returns answers in any order, as many workers would.
 
 use unflake_model::random::Random;
 use unflake_model::{Experiment, Observation};

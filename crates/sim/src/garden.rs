@@ -1,12 +1,13 @@
-//! Who suffers from what in a generated suite, and who acts on whom.
+//! Which tests of a generated suite suffer from what, and which tests act on them.
 //!
-//! Each phenomenon takes the tests that suffer from it from those that suffer from nothing yet,
-//! and finds the tests that act on them in the same class or anywhere, with equal odds. A test may
-//! act in several phenomena, and suffer from one.
+//! Each phenomenon takes its sufferers from the tests that do not suffer yet, and finds the tests
+//! that act on them in the same class or anywhere, with equal odds. A test may act in several
+//! phenomena, but suffers from one only.
 //!
-//! Real suites are mostly green when they run as their developers run them. So what depends on the
-//! order is placed anew until it passes in the original order, or, for a share of it
-//! ([`Recipe::red_share`]), until it fails there. Webs and what crashes or hangs always pass.
+//! Real suites are mostly green when they run as their developers run them. So phenomena that
+//! depend on the order are placed anew until they pass in the original order, or, for a share of
+//! them ([`Recipe::red_share`]), until they fail there. Webs, and tests that crash or hang, always
+//! pass.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +19,10 @@ use crate::phenomenon::{Phenomenon, Pollution, Sequence, Together};
 use crate::plot::Variables;
 use crate::recipe::{N_ACTORS_MIN, Recipe};
 
-/// How often a phenomenon is placed anew to have it pass or fail in the original order.
+/// How often a phenomenon is placed anew to make it pass or fail in the original order.
 const N_DRAFTS_MAX: usize = 100;
 
-/// The phenomena of a recipe, for a suite that has enough tests for it.
+/// The phenomena of a recipe, for a suite with enough tests for it.
 pub(crate) fn phenomena(suite: &Suite, recipe: &Recipe, random: Random) -> Vec<Phenomenon> {
     let mut garden = Garden {
         suite,
@@ -55,9 +56,9 @@ fn colour(phenomenon: &Phenomenon) -> Colour {
 struct Garden<'a> {
     suite: &'a Suite,
     random: Random,
-    /// For each test, whether it suffers from something already.
+    /// For each test, whether it suffers from something.
     suffers: Vec<bool>,
-    /// How many do not.
+    /// How many tests do not suffer.
     n_free: usize,
     /// Tests that may not act on others.
     unsteady: BTreeSet<TestIndex>,
@@ -66,7 +67,8 @@ struct Garden<'a> {
 }
 
 impl Garden<'_> {
-    /// First, so that it is known who may act on others.
+    /// Plants what crashes, hangs or is skipped first, so that it is known which tests may act on
+    /// others.
     fn plant_unsteady(&mut self, recipe: &Recipe) {
         for (ending, n) in
             [(Ending::Crash, recipe.random_crashes), (Ending::Hang, recipe.random_hangs)]
@@ -80,7 +82,7 @@ impl Garden<'_> {
         }
         let fatal =
             [(Ending::Crash, recipe.crashing_victims), (Ending::Hang, recipe.hanging_victims)];
-        // All are taken before the first looks for its polluters.
+        // All victims are taken before polluters are chosen for the first.
         let victims: Vec<(Ending, TestIndex)> = fatal
             .into_iter()
             .flat_map(|(ending, n)| vec![ending; n])
@@ -129,7 +131,7 @@ impl Garden<'_> {
         }
     }
 
-    /// What needs no other test to be run, but may see what others are there.
+    /// Plants what needs no other test to run, but may notice which others there are.
     fn plant_surroundings(&mut self, recipe: &Recipe) {
         for _ in 0..recipe.stumbling {
             let test = self.take();
@@ -176,7 +178,7 @@ impl Garden<'_> {
         self.plant_coloured(wanted, draft);
     }
 
-    /// Plants the first draft that has this colour in the original order; the last one, if none
+    /// Plants the first draft that has this colour in the original order; the last draft if none
     /// has.
     fn plant_coloured(&mut self, wanted: Colour, draft: impl Fn(&mut Self) -> Phenomenon) {
         let mut phenomenon = draft(self);
@@ -260,8 +262,8 @@ impl Garden<'_> {
         }
     }
 
-    /// Random places would be red in practically every original order, so victims come before
-    /// their polluters, or after them with a cleaner between.
+    /// With random places, practically every original order would be red, so victims come before
+    /// their polluters, or after them with a cleaner in between.
     fn draft_web(&mut self) -> Phenomenon {
         let mut tests = self.candidates(27 + 1 + 20);
         tests.sort_unstable();
@@ -279,7 +281,7 @@ impl Garden<'_> {
         Phenomenon::Victims { victims: tests[..27].to_vec(), pollutions, ending: Ending::Fail }
     }
 
-    /// A test that suffers from now on.
+    /// Takes a test that suffers from now on.
     fn take(&mut self) -> TestIndex {
         let test = self.candidate();
         self.reserve(test);
@@ -297,7 +299,7 @@ impl Garden<'_> {
         self.n_free -= usize::from(was_free);
     }
 
-    /// A test that could suffer: it does not yet.
+    /// A test that does not suffer yet.
     fn candidate(&mut self) -> TestIndex {
         assert!(0 < self.n_free, "the recipe was checked to fit");
         loop {
@@ -319,7 +321,7 @@ impl Garden<'_> {
         chosen
     }
 
-    /// A test that may act on others: from the class of the one that suffers, or from anywhere.
+    /// A test that may act on others, from the class of the sufferer or from anywhere.
     fn actor(&mut self, sufferer: TestIndex, busy: &[TestIndex]) -> TestIndex {
         let class = &self.suite.classes()[self.suite.class_of(sufferer).get()];
         let may_act = |t: &TestIndex| *t != sufferer && !busy.contains(t);
@@ -339,7 +341,7 @@ impl Garden<'_> {
         }
     }
 
-    /// Up to `n` tests to act on others, as many as there are; they are busy from now on.
+    /// Takes up to `n` tests to act on others, or as many as there are; they are busy from now on.
     fn actors(
         &mut self,
         sufferer: TestIndex,
@@ -357,7 +359,8 @@ impl Garden<'_> {
             .collect()
     }
 
-    /// From none, for flake rates about one half, to many, for about one in a hundred.
+    /// The number of cleaners: from none, for flake rates about one half, to many, for about one in
+    /// a hundred.
     fn n_cleaners(&mut self) -> usize {
         match self.random.below(20) {
             0..=5 => 0,
@@ -367,8 +370,8 @@ impl Garden<'_> {
         }
     }
 
-    /// All of them, or each with even odds: polluters of one victim may have the same cleaners or
-    /// different ones.
+    /// All of them, or each with even odds: polluters of one victim may share their cleaners or
+    /// have different ones.
     fn some_of(&mut self, tests: &[TestIndex]) -> Vec<TestIndex> {
         let all = self.random.below(2) == 0;
         tests.iter().copied().filter(|_| all || self.random.below(2) == 0).collect()

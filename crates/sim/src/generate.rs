@@ -1,7 +1,7 @@
 //! Whole suites from a recipe and a seed.
 //!
-//! Here the classes are laid out: 1 to 9 tests each, some up to 20, a few up to 100; 5 on average.
-//! What is the matter with which test is drawn in the private module `garden`.
+//! This module lays out the classes: 1 to 9 tests each, some up to 20, a few up to 100; 5 on
+//! average. The private module `garden` draws what is wrong with which test.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::world::{SimSuite, Timing};
 /// Label of the source that a suite is generated from; see `scenario::PLACES`.
 const GENERATE: u64 = 0;
 
-/// The suite of this recipe and seed.
+/// The suite made from this recipe and seed.
 pub fn generate(recipe: &Recipe, seed: u64) -> Result<SimSuite, InvalidRecipe> {
     let needed = recipe.n_tests_min();
     if recipe.n_tests < needed {
@@ -49,7 +49,7 @@ fn classes(recipe: &Recipe, random: &mut Random) -> Suite {
     builder.build().expect("generated names are distinct")
 }
 
-/// Mean 0.95 x 4 + 0.04 x 15 + 0.01 x 65 = 5.05.
+/// The size of a class; the mean is 0.95 x 4 + 0.04 x 15 + 0.01 x 65 = 5.05.
 fn class_size(random: &mut Random) -> usize {
     match random.below(100) {
         0 => 30 + random.below(71),
@@ -58,7 +58,7 @@ fn class_size(random: &mut Random) -> usize {
     }
 }
 
-/// Most tests take 1 to 64 milliseconds, one in twenty up to two seconds.
+/// The run time of a test: mostly 1 to 64 milliseconds, one in twenty up to two seconds.
 fn duration(random: &mut Random, is_slow: bool) -> Duration {
     let ms = if is_slow {
         30_000 + random.below(90_001)
@@ -152,8 +152,8 @@ mod tests {
         let recipe = Recipe { n_tests: 2_000, webs: 1, ..Recipe::dense(0) };
         let sim = generate(&recipe, 3).unwrap();
         let n = |verdict| sim.truth().with_verdict(verdict).count();
-        // Two victims, one of a group, a crashing and a hanging one, 27 in the web; 1 to 20 more
-        // hang on the chain.
+        // Two victims, one of a group, a crashing and a hanging one, 27 in the web; 1 to 20 more in
+        // the chain.
         assert!((33..=52).contains(&n(Verdict::OdVictim)));
         assert_eq!(n(Verdict::OdBrittle), 2);
         assert_eq!(n(Verdict::Ndod), 1);
@@ -217,8 +217,8 @@ mod tests {
             ..ProptestConfig::default()
         })]
 
-        /// Def 3.1 of detection.md 2.4: a victim fails exactly if a polluter stands before it and
-        /// none of its cleaners between; a brittle, if no setter stands before it.
+        /// Def 3.1 of detection.md 2.4: a victim fails exactly if a polluter comes before it and
+        /// none of its cleaners in between; a brittle fails exactly if no setter comes before it.
         #[test]
         fn in_any_order_a_test_does_what_its_planted_roles_say(seed: u64, order_seed: u64) {
             let recipe = Recipe { victims: 5, ..Recipe::order_dependent(40) };

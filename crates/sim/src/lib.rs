@@ -1,8 +1,8 @@
-//! Test suites that do not exist, whose every secret we know.
+//! Simulated test suites, in which everything that is wrong was planted by us.
 //!
 //! An analysis asks for [`Experiment`]s and is told [`Observation`]s. This crate answers them from
-//! suites made up on the spot: tests that read and write shared variables, fail at random, crash
-//! and hang, in virtual time. Because we planted what is wrong with them, we know what an analysis
+//! suites that are made up: tests that read and write shared variables, fail at random, crash and
+//! hang, in virtual time. Because we planted what is wrong with them, we know what an analysis
 //! ought to find.
 //!
 //! From the bottom up:
@@ -11,21 +11,21 @@
 //! |---|---|
 //! | [`behaviour`] | what does one test do, given the values it meets? |
 //! | [`world`] | what comes back from an experiment? |
-//! | [`phenomenon`] | which kinds of flakiness are there, and who plays a part in them? |
+//! | [`phenomenon`] | which kinds of flakiness are there, and which tests play a part in them? |
 //! | [`plan`] | what is a suite with these phenomena planted? |
 //! | [`truth`] | what should be found out about a test? |
 //! | [`oracle`] | is the planted truth true? By trying every short order of a small suite. |
 //! | [`scenario`] | small suites with a name: the cases of the literature and of our peers |
 //! | [`recipe`], [`mod@generate`] | whole suites from a recipe and a seed, up to 100,000 tests |
-//! | `seeing` | what does an experiment see that looks at more than how tests end? |
+//! | `seeing` | what does a look show beyond how tests end? |
 //! | [`drive`] | answers that come back in any order |
-//! | [`reruns`] | what does a way of choosing reruns find, and in how much time? |
+//! | [`reruns`] | what does a policy for choosing reruns find, and in how much time? |
 //!
 //! **Invariant:** an observation is a function of the suite's seed and the experiment alone. It
 //! does not depend on what was asked before, on the machine, or on a clock.
 //!
 //! Limits: a process leaves nothing behind for the next one (no ports, files or databases that
-//! outlive it), and tests of one process never run at the same time.
+//! outlive it), and tests of one process never run concurrently.
 //!
 //! [`Experiment`]: unflake_model::Experiment
 //! [`Observation`]: unflake_model::Observation

@@ -5,8 +5,8 @@
 //! computed exactly from the rules, give the verdict of Table 1.1; outcomes without noise give the
 //! roles. A suite of n tests costs about n^(`group_len_max` + 1) short runs, so this is for tests.
 //!
-//! Two limits: an effect that needs more than `group_len_max` tests is not seen, and the tests
-//! before the target are taken without their own noise.
+//! Two limits: effects of more than `group_len_max` tests are not seen, and tests before the target
+//! run without their own noise.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use unflake_model::{
 use crate::truth::TestTruth;
 use crate::world::SimSuite;
 
-/// Rates closer than this are the same, computed on different ways.
+/// Rates closer than this are considered equal, because they were computed in different ways.
 const RATE_TOLERANCE: f64 = 1e-12;
-/// An open choice with a share of 5 % is missed by this many seeds once in 500,000 times.
+/// With this many seeds, an open choice with a share of 5 % is missed once in 500,000 times.
 const N_PERTURBATIONS: u64 = 256;
 
-/// What the definitions say of this test.
+/// The truth about this test, by the definitions.
 pub fn truth_of(sim: &SimSuite, test: TestIndex, group_len_max: usize) -> TestTruth {
     let prefixes = prefixes(sim, test, group_len_max);
     TestTruth {
@@ -51,7 +51,7 @@ fn prefixes(sim: &SimSuite, target: TestIndex, len_max: usize) -> Vec<Group> {
     all
 }
 
-/// Table 1.1, and the two categories that only show in a special run.
+/// The verdict by Table 1.1, or one of the two categories that only show in a special run.
 fn verdict(sim: &SimSuite, test: TestIndex, prefixes: &[Group]) -> Verdict {
     let rate = |prefix: &Group| {
         sim.values_after(prefix).and_then(|values| values.failure_rate(sim.behaviour(test)))
@@ -109,8 +109,8 @@ fn dependencies(sim: &SimSuite, test: TestIndex, prefixes: &[Group]) -> Dependen
     }
 }
 
-/// The lists after which the test shows this evidence, while it does not after any part of them;
-/// each set of tests once.
+/// The lists after which the test shows this evidence, while it does not after any proper part of
+/// them; each set of tests appears once.
 fn minimal_groups(
     sim: &SimSuite,
     test: TestIndex,

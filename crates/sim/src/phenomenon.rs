@@ -1,7 +1,7 @@
-//! Flakiness of one kind: which tests play its parts.
+//! Kinds of flakiness, and which tests play which part in them.
 //!
-//! Each phenomenon gets variables of its own when it is planted ([`SimSuite::planted`]), so that
-//! phenomena do not mix, however many parts one test plays in different ones.
+//! Each phenomenon has variables of its own when it is planted ([`SimSuite::planted`]), so that
+//! phenomena do not mix, even if one test plays parts in several.
 //!
 //! [`SimSuite::planted`]: crate::world::SimSuite::planted
 
@@ -9,26 +9,26 @@ use unflake_model::{Group, TestIndex};
 
 use crate::behaviour::{Chance, Ending};
 
-/// In which order the tests of a group must run to have their effect.
+/// The order in which the tests of a group must run to have their effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
-    /// Any.
+    /// In any order.
     Any,
-    /// As they are listed, with other tests between them or not.
+    /// In the order listed, with or without other tests in between.
     AsListed,
 }
 
-/// Tests that act only together. Often a single one.
+/// Tests that act only together. Often there is just one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Together {
-    /// The tests.
+    /// The tests of the group.
     pub tests: Vec<TestIndex>,
-    /// In which order.
+    /// The order that they must run in.
     pub sequence: Sequence,
 }
 
 impl Together {
-    /// A test that needs no other.
+    /// A test that acts on its own.
     pub fn single(test: TestIndex) -> Self {
         Self { tests: vec![test], sequence: Sequence::Any }
     }
@@ -45,103 +45,103 @@ impl Together {
 /// Polluters, and the tests that undo what they did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pollution {
-    /// The polluters.
+    /// The tests that pollute, together.
     pub polluters: Together,
-    /// Their cleaners, each on its own.
+    /// The tests that undo it, each on its own.
     pub cleaners: Vec<TestIndex>,
 }
 
 /// Something that makes tests flaky.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phenomenon {
-    /// Tests that pass alone and do not after any of the pollutions.
+    /// Tests that pass alone, but not after any of the pollutions.
     Victims {
-        /// The victims, all suffering from all pollutions.
+        /// The victims, all of which suffer from all pollutions.
         victims: Vec<TestIndex>,
-        /// What they suffer from.
+        /// The pollutions that they suffer from.
         pollutions: Vec<Pollution>,
-        /// How they end then; not [`Ending::Skip`].
+        /// How they end after a pollution; not [`Ending::Skip`].
         ending: Ending,
     },
     /// A test that fails unless one of the setter groups ran before it.
     Brittle {
-        /// The brittle.
+        /// The test that fails alone.
         brittle: TestIndex,
-        /// What makes it pass.
+        /// The groups that make it pass.
         setters: Vec<Together>,
-        /// Victims of its failing: it then skips its own clean-up.
+        /// Victims of its failing, because it then skips its own clean-up.
         pollutes: Vec<TestIndex>,
     },
     /// A test that fails when it runs a second time in the same process.
     NonIdempotent {
-        /// The test.
+        /// The test that spoils itself.
         test: TestIndex,
     },
     /// A test that fails at random, whatever the order.
     Random {
-        /// The test.
+        /// The test that fails.
         test: TestIndex,
-        /// How often, and whether in bursts.
+        /// How often it fails, and whether in bursts.
         chance: Chance,
-        /// How it ends then; not [`Ending::Skip`].
+        /// How it ends when it does not pass; not [`Ending::Skip`].
         ending: Ending,
     },
     /// A test that fails at random, and more or less often after one of the movers.
     MovedRate {
-        /// The test.
+        /// The test whose rate is moved.
         test: TestIndex,
         /// The tests that move its failure rate.
         movers: Vec<TestIndex>,
-        /// The rate before any of them ran.
+        /// Its failure rate before any of them ran.
         rate_before: f64,
-        /// The rate from then on.
+        /// Its failure rate once one of them ran.
         rate_after: f64,
     },
     /// A test that fails for a share of the seeds of a perturbed environment.
     OpenChoice {
-        /// The test.
+        /// The test that depends on the choice.
         test: TestIndex,
-        /// The share.
+        /// The share of seeds for which it fails.
         rate: f64,
     },
     /// A test that leaves places changed that nobody reads.
     Litter {
-        /// The test.
+        /// The test that leaves them.
         test: TestIndex,
-        /// How many places.
+        /// The number of places.
         n_places: u32,
     },
-    /// A test that fails where a file of other tests is collected, whether they are run or not.
+    /// A test that fails if a file of other tests is collected, whether they run or not.
     Stumbling {
-        /// The test.
+        /// The test that fails.
         test: TestIndex,
-        /// A test of that file.
+        /// A test in that file.
         file_of: TestIndex,
     },
     /// A test that always fails.
     AlwaysFailing {
-        /// The test.
+        /// The test that fails.
         test: TestIndex,
     },
-    /// A test that declines to run after another; otherwise it passes.
+    /// A test that is skipped after another one, and otherwise passes.
     ChangingSkip {
-        /// The test.
+        /// The test that is skipped.
         test: TestIndex,
-        /// The other.
+        /// The test after which it is.
         skipper: TestIndex,
     },
-    /// Turns the outcome of a test around with this probability, whatever else is the matter with
-    /// it. Its dependencies stay what they are without noise.
+    /// Flips the outcome of a test with this probability, whatever else is wrong with it. Its
+    /// dependencies are those that it has without noise.
     Noise {
-        /// The test.
+        /// The test with noise.
         test: TestIndex,
-        /// The probability, below one half.
+        /// The probability of a flip, below one half.
         flip: f64,
     },
 }
 
 impl Phenomenon {
-    /// The tests that suffer from it.
+    /// The tests that suffer from the phenomenon.
     pub fn sufferers(&self) -> Vec<TestIndex> {
         match self {
             Self::Victims { victims, .. } => victims.clone(),
@@ -158,7 +158,7 @@ impl Phenomenon {
         }
     }
 
-    /// The tests that act on them; cleaners as often as they clean.
+    /// The tests that act on sufferers; cleaners appear as often as they clean.
     pub(crate) fn actors(&self) -> Actors {
         let mut actors = Actors::default();
         match self {
@@ -173,7 +173,7 @@ impl Phenomenon {
             }
             Self::MovedRate { movers, .. } => actors.once.clone_from(movers),
             Self::ChangingSkip { skipper, .. } => actors.once = vec![*skipper],
-            // It acts by being collected, and needs not be run.
+            // The file acts by being collected, and its tests need not run.
             Self::Stumbling { file_of, .. } => actors.cleaners = vec![*file_of],
             Self::Litter { test, .. } => actors.once = vec![*test],
             Self::NonIdempotent { .. }
@@ -190,6 +190,6 @@ impl Phenomenon {
 #[derive(Debug, Default)]
 pub(crate) struct Actors {
     pub(crate) once: Vec<TestIndex>,
-    /// Here a test may stand several times.
+    /// A test may appear several times here.
     pub(crate) cleaners: Vec<TestIndex>,
 }

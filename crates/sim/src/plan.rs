@@ -1,10 +1,11 @@
-//! Phenomena planted in a suite, and the conditions under which they are what they say they are.
+//! Plants phenomena in a suite, if the conditions hold under which the truth is what they say.
 //!
-//! What makes the planted truth true:
+//! The planted truth holds if
 //!
 //! - a test suffers from one phenomenon only (plus [`Phenomenon::Noise`]);
 //! - within one phenomenon a test plays one part;
-//! - whoever acts on others never crashes, hangs or skips, so that its writes are always made;
+//! - a test that acts on others never crashes, hangs or is skipped, so that its writes are always
+//!   made;
 //! - rates are neither certain nor impossible.
 
 use std::collections::BTreeSet;
@@ -17,68 +18,68 @@ use crate::plot::Variables;
 use crate::truth::Truth;
 use crate::world::{InvalidSim, SimSuite, Timing};
 
-/// Why phenomena cannot be planted, or would not be what they say they are.
+/// Why phenomena cannot be planted, or would not be what they claim.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidPlan {
-    /// No such test.
+    /// The suite has no such test.
     #[error("test {test} does not exist: the suite has {n_tests} tests, numbered from 0")]
     UnknownTest {
-        /// The test named.
+        /// The test that was named.
         test: TestIndex,
-        /// How many there are.
+        /// How many tests the suite has.
         n_tests: usize,
     },
-    /// A test with two troubles has no simple truth.
+    /// A test suffers from two phenomena, so that its truth is not simple.
     #[error("test {test} is to suffer from two phenomena; one is the limit")]
     SuffersTwice {
-        /// The test.
+        /// The test that suffers twice.
         test: TestIndex,
     },
-    /// A test against itself.
+    /// A test plays two parts in one phenomenon.
     #[error("test {test} plays two parts in one phenomenon")]
     TwoParts {
-        /// The test.
+        /// The test with two parts.
         test: TestIndex,
     },
-    /// A phenomenon without one of its parts.
+    /// A phenomenon lacks one of its parts.
     #[error("a phenomenon has no {part}")]
     NoPart {
         /// What is missing.
         part: &'static str,
     },
-    /// Its writes might never be made.
+    /// A test acts on others, but its writes might never be made.
     #[error("test {test} acts on others, but may crash, hang or be skipped before it does")]
     Unsteady {
-        /// The test.
+        /// The test that acts.
         test: TestIndex,
     },
-    /// The rates do not make the phenomenon: it would be certain, or impossible.
+    /// With such rates the phenomenon would be certain or impossible.
     #[error("rate `{rate}` does not make test {test} what it is to be")]
     Rate {
-        /// The test.
+        /// The test with that rate.
         test: TestIndex,
-        /// The value given.
+        /// The invalid rate.
         rate: f64,
     },
-    /// Noise would spread to the tests that it pollutes.
+    /// A polluting test has noise, which would spread to the tests that it pollutes.
     #[error("test {test} pollutes when it fails, so it cannot be noisy")]
     NoisyPolluter {
-        /// The test.
+        /// The test with noise.
         test: TestIndex,
     },
-    /// A victim that is skipped does not fail.
+    /// A victim would be skipped, which is not failing.
     #[error("test {test} is to fail by being skipped")]
     FailsBySkipping {
-        /// The test.
+        /// The victim.
         test: TestIndex,
     },
-    /// See [`InvalidSim`].
+    /// The behaviours make no valid suite.
     #[error(transparent)]
     Sim(#[from] InvalidSim),
 }
 
 impl SimSuite {
-    /// A suite in which these phenomena are planted, and nothing else is the matter.
+    /// A suite with these phenomena planted, and nothing else wrong with it.
     pub fn planted(
         suite: Suite,
         phenomena: &[Phenomenon],
@@ -118,7 +119,7 @@ impl SimSuite {
     }
 }
 
-/// Table 1.1 with rates `flip` and `1 - flip` where there were 0 and 1.
+/// Replaces the rates 0 and 1 in Table 1.1 by `flip` and `1 - flip`.
 fn add_noise(
     test: TestIndex,
     flip: f64,
@@ -322,7 +323,7 @@ mod tests {
         let noise = Phenomenon::Noise { test: at(0), flip: 0.2 };
         assert_eq!(error(&[chain, noise]), InvalidPlan::NoisyPolluter { test: at(0) });
     }
-    /// The intervals are exact binomial ones for 2,000 runs with tails of one in a million.
+    /// Intervals are exact binomial for 2,000 runs with tails of one in a million.
     #[test]
     fn a_moved_rate_is_one_before_its_mover_and_another_after() {
         let [test, mover] = [at(0), at(1)];

@@ -1,8 +1,8 @@
-//! What a phenomenon makes of the tests that play its parts: rules, writes, and the truth.
+//! What a phenomenon means for the tests that play its parts: rules, writes, and the truth.
 //!
-//! Groups are made of steps: with [`Sequence::AsListed`] each test takes its step only if the one
-//! before has taken its own; with [`Sequence::Any`] the one that comes last completes the effect.
-//! Either way one variable, `done`, says whether the group has acted.
+//! Groups are made of steps: with [`Sequence::AsListed`] a test takes its step only if the one
+//! before it has done so; with [`Sequence::Any`] the last test to run completes the effect. Either
+//! way the variable `done` says whether the group has acted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::behaviour::{Behaviour, Chance, Condition, Ending, On, Rule, Values, V
 use crate::phenomenon::{Phenomenon, Pollution, Sequence, Together};
 use crate::truth::TestTruth;
 
-/// Numbers variables, so that no two phenomena share one.
+/// Hands out variables, so that no two phenomena share one.
 #[derive(Debug, Default)]
 pub(crate) struct Variables(u32);
 
@@ -23,12 +23,12 @@ impl Variables {
     }
 }
 
-/// What one phenomenon makes of a few tests.
+/// What one phenomenon means for its tests.
 #[derive(Debug, Default)]
 pub(crate) struct Plot {
     pub(crate) behaviours: BTreeMap<TestIndex, Behaviour>,
     pub(crate) truths: Vec<(TestIndex, TestTruth)>,
-    /// Variables that are 1 once the file of a test is collected.
+    /// Variables that become 1 once the file of a test is collected.
     pub(crate) imports: Vec<(TestIndex, Variable)>,
 }
 
@@ -65,7 +65,7 @@ impl Plot {
         self.truths.push((test, TestTruth { verdict, dependencies }));
     }
 
-    /// Makes the tests of a group act together; gives back the variables, `done` last.
+    /// Makes the tests of a group act together; returns its variables, `done` last.
     fn act(&mut self, together: &Together, variables: &mut Variables) -> Vec<Variable> {
         let mut steps: Vec<Variable> = Vec::new();
         for test in &together.tests {
@@ -90,7 +90,7 @@ impl Plot {
         steps
     }
 
-    /// Whether every test that suffers here passes in the original order, left to itself.
+    /// Whether every sufferer passes in the original order, as far as this phenomenon goes.
     pub(crate) fn is_green_in_original_order(&self, n_variables: &Variables) -> bool {
         let mut values = Values::fresh(n_variables.0 as usize);
         let suffers: BTreeSet<TestIndex> = self.truths.iter().map(|(test, _)| *test).collect();
@@ -147,7 +147,7 @@ impl Phenomenon {
                 let imported = variables.fresh();
                 plot.imports.push((*file_of, imported));
                 plot.certain(*test, Condition::is(imported, 1), Ending::Fail);
-                // As far as an agent sees that collects all files first.
+                // This is the view of an agent, which collects all files first.
                 plot.conclude(*test, Verdict::AlwaysFailing);
             }
             Self::AlwaysFailing { test } => {
@@ -160,7 +160,7 @@ impl Phenomenon {
                 plot.write(*skipper, Write::always(unwanted, 1));
                 plot.conclude(*test, Verdict::NotFlaky);
             }
-            // Applied when all else is planted, because it changes what others concluded.
+            // Applied after everything else is planted, because it changes earlier conclusions.
             Self::Noise { .. } => (),
         }
         plot

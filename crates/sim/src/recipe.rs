@@ -1,14 +1,14 @@
-//! How many of what is to be the matter with a generated suite.
+//! How many phenomena of each kind a generated suite has.
 
 use crate::plan::InvalidPlan;
 
-/// Tests left to act on others, whatever else the recipe has: three polluters and some cleaners.
+/// Tests reserved to act on others in any recipe: three polluters and some cleaners.
 pub(crate) const N_ACTORS_MIN: usize = 8;
 
-/// How many of what. Counts are of phenomena, most of which have one test that suffers.
+/// How many phenomena of each kind to plant. Most of them have one test that suffers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recipe {
-    /// All tests.
+    /// The number of tests in total.
     pub n_tests: usize,
     /// Victims of one to three polluters with none to 40 cleaners.
     pub victims: usize,
@@ -28,19 +28,19 @@ pub struct Recipe {
     pub non_idempotent: usize,
     /// Tests whose failure rate, at most 5 %, is 30 % to 60 % after another test.
     pub moved_rates: usize,
-    /// Tests that fail with 1 % to 50 %, whatever the order.
+    /// Tests that fail in 1 % to 50 % of runs, whatever the order.
     pub random: usize,
     /// The same in bursts of 2 to 9 runs.
     pub bursts: usize,
-    /// Tests that crash with 1 % to 3 %.
+    /// Tests that crash in 1 % to 3 % of runs.
     pub random_crashes: usize,
-    /// Tests that hang with 1 % to 3 %.
+    /// Tests that hang in 1 % to 3 % of runs.
     pub random_hangs: usize,
     /// Tests that depend on an open choice and fail for 10 % to 90 % of the seeds.
     pub open_choices: usize,
     /// Tests that always fail.
     pub always_failing: usize,
-    /// Tests that fail where some other file is collected.
+    /// Tests that fail if some other file is collected.
     pub stumbling: usize,
     /// Tests that leave one to eight places changed that nobody reads.
     pub litterers: usize,
@@ -53,7 +53,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// No trouble at all.
+    /// A suite with nothing wrong.
     pub fn calm(n_tests: usize) -> Self {
         Self {
             n_tests,
@@ -80,9 +80,9 @@ impl Recipe {
         }
     }
 
-    /// What one finds in a real suite, a few tests in a hundred in trouble: nine victims for each
-    /// brittle (detection.md 1.2: 91 % of OD tests are victims), and a group for about 3 % of the
-    /// victims. At least 19 tests; those that spoil whole runs, and webs, occur in larger suites.
+    /// Like a real suite, with a few tests in a hundred affected: nine victims for each brittle
+    /// (detection.md 1.2: 91 % of OD tests are victims), and a group for about 3 % of the victims.
+    /// Needs at least 19 tests; webs, and tests that spoil whole runs, occur in larger suites.
     pub fn typical(n_tests: usize) -> Self {
         let per_thousand = |n: usize| n_tests * n / 1000;
         let at_least_one = |n: usize| per_thousand(n).max(1);
@@ -109,8 +109,8 @@ impl Recipe {
         }
     }
 
-    /// Only what depends on the order, and nothing by chance: for comparing detectors with closed
-    /// forms and with each other.
+    /// Only order-dependent phenomena, and no chance: for comparing detectors with closed forms and
+    /// with each other.
     pub fn order_dependent(n_tests: usize) -> Self {
         let at_least_one = |n: usize| (n_tests * n / 1000).max(1);
         Self {
@@ -122,8 +122,7 @@ impl Recipe {
         }
     }
 
-    /// What has something behind it that can be named: state, an open choice, a file. At least 50
-    /// tests.
+    /// Only what has a nameable cause: state, an open choice, a file. Needs at least 50 tests.
     pub fn with_something_behind(n_tests: usize) -> Self {
         Self {
             victims: 5,
@@ -141,8 +140,7 @@ impl Recipe {
         }
     }
 
-    /// One of everything but webs, in as few tests as that takes (25). Small enough for the
-    /// oracle.
+    /// One of everything but webs, in as few tests as possible (25). Small enough for the oracle.
     pub fn dense(n_tests: usize) -> Self {
         Self {
             victims: 2,
@@ -165,7 +163,7 @@ impl Recipe {
         }
     }
 
-    /// How many tests it takes at the least, to suffer and to act.
+    /// How many tests are needed at least to suffer and to act.
     pub(crate) fn n_tests_min(&self) -> usize {
         self.victims
             + self.group_victims
@@ -192,15 +190,15 @@ impl Recipe {
 /// Why a recipe gives no suite.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidRecipe {
-    /// There are not enough tests to suffer and to act.
+    /// The suite has too few tests to suffer and to act.
     #[error("the recipe needs {needed} tests, and is for `{n_tests}`")]
     TooSmall {
-        /// How many tests were asked for.
+        /// The number of tests asked for.
         n_tests: usize,
-        /// How many it takes.
+        /// The number of tests needed.
         needed: usize,
     },
-    /// See [`InvalidPlan`].
+    /// The phenomena cannot be planted.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
 }

@@ -1,13 +1,13 @@
-//! What does a way of choosing reruns find, and in how much time?
+//! What does a policy for choosing reruns find, and in how much time?
 //!
-//! A suite is reduced here to what rerunning sees of it: each test takes its time and, in each run,
-//! fails or is skipped with its own probabilities. A [`Policy`] chooses what is run next, without
-//! being told those. The first run is of everything, for everybody: it gives the run times. After
-//! that a test is run until it was seen both to pass and to fail, and then no more. A run that is
-//! traced tells what its test is exposed to, and takes longer.
+//! A suite is reduced here to what matters for rerunning: each test takes its time and, in each
+//! run, fails or is skipped with its own probabilities. A [`Policy`] chooses what runs next,
+//! without knowing these. The first run is of everything, for every policy: it gives the run times.
+//! After that a test runs until it was seen both to pass and to fail, and then no more. A traced
+//! run reveals what its test is exposed to, and takes longer.
 //!
-//! The luck of the n-th run of a test is the same under every policy, so that two policies differ
-//! by their choices alone.
+//! The luck of the n-th run of a test is the same under every policy, so that policies differ only
+//! by their choices.
 
 use unflake_model::random::Random;
 use unflake_model::{Evidence, OutcomeKind, TestIndex};
@@ -15,43 +15,43 @@ use unflake_model::{Evidence, OutcomeKind, TestIndex};
 /// A test, as far as rerunning is concerned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rerunnable {
-    /// How often it fails.
+    /// The probability that it fails.
     pub fail: f64,
-    /// How often it is skipped.
+    /// The probability that it is skipped.
     pub skip: f64,
-    /// How long it takes.
+    /// The time it takes.
     pub seconds: f64,
-    /// Whether it calls a function through which chance comes in.
+    /// Whether it calls a function that can make it fail at random.
     pub is_exposed: bool,
 }
 
 /// What running costs beyond the tests themselves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// Starting a process.
+    /// The seconds that starting a process takes.
     pub start: f64,
-    /// What tracing adds to a run of a test, as a share of it.
+    /// The extra time of a traced run of a test, as a share of its time.
     pub tracing: f64,
 }
 
-/// Who chooses.
+/// Chooses which tests to run again.
 pub trait Policy {
-    /// The tests to run together next; none to stop.
+    /// The tests to run together next; empty to stop.
     fn next_batch(&mut self) -> Vec<TestIndex>;
 
-    /// How a test ended.
+    /// Reports how a test ended.
     fn tell(&mut self, test: TestIndex, outcome: OutcomeKind);
 
-    /// Whether to trace the next run of a test, at its price; said right before it.
+    /// Whether to trace the next run of a test, at its price; asked right before the run.
     fn traces(&mut self, _test: TestIndex) -> bool {
         false
     }
 }
 
-/// The same tests again and again, so many times; then the next.
+/// Repeats the tests of one part a number of times, then those of the next part.
 #[derive(Clone, Debug)]
 pub struct Rounds {
-    /// The part at the end is the one at work.
+    /// The last part is the one being repeated.
     parts: Vec<Vec<TestIndex>>,
     n_each: usize,
     n_made: usize,
@@ -60,7 +60,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// So many rounds of each part of a suite of so many tests.
+    /// Makes `n_rounds` of each part of a suite with `n_tests`.
     pub fn new(mut parts: Vec<Vec<TestIndex>>, n_tests: usize, n_rounds: usize) -> Self {
         parts.reverse();
         let (seen, is_found) = (vec![None; n_tests], vec![false; n_tests]);
@@ -89,36 +89,36 @@ impl Policy for Rounds {
     }
 }
 
-/// What was found, and what it took.
+/// What was found, and at what cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Played {
-    /// The second in which each of the found tests was.
+    /// The time, in seconds, at which each of the found tests was found.
     pub found_at: Vec<f64>,
-    /// In how much time, in all.
+    /// The total time.
     pub seconds: f64,
-    /// In how many processes.
+    /// The number of processes.
     pub n_batches: u64,
-    /// With how many attempts.
+    /// The number of attempts.
     pub n_attempts: u64,
 }
 
 impl Played {
-    /// When so many had been found.
+    /// The time at which this many had been found; `None` if so many never were.
     pub fn time_of(&self, n_found: usize) -> Option<f64> {
         self.found_at.get(n_found.checked_sub(1)?).copied()
     }
 }
 
-/// When a game is over, if the policy does not stop before.
+/// When a game ends, if the policy does not stop earlier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
-    /// After so much time.
+    /// Ends after this much time.
     pub seconds: f64,
-    /// When so many were found.
+    /// Ends when this many were found.
     pub n_found: usize,
 }
 
-/// Plays a policy until it stops, or the game is over.
+/// Plays a policy until it stops, or the game ends.
 pub fn play(
     tests: &[Rerunnable],
     costs: Costs,
@@ -149,7 +149,7 @@ struct Game<'a> {
     tests: &'a [Rerunnable],
     seed: u64,
     n_runs: Vec<u64>,
-    /// Whether it passed, and whether it failed.
+    /// For each test, whether it passed, and whether it failed.
     shown: Vec<(bool, bool)>,
     played: Played,
 }
@@ -204,7 +204,7 @@ mod tests {
 
     const UNTIL: Until = Until { seconds: 1e9, n_found: usize::MAX };
 
-    /// Traces the first test.
+    /// A policy that traces the first test.
     struct Traced(Rounds);
 
     impl Policy for Traced {

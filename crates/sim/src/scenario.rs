@@ -1,7 +1,7 @@
-//! Small suites with a name, for searches whose right answer is known.
+//! Small named suites, for searches whose right answer is known.
 //!
 //! [`Case`] lists what a search for roles must cope with: suites on which other tools were tried,
-//! most of which fail on one or the other. The functions below are the worked examples of
+//! most of which fail on one or another. The functions below are the worked examples of
 //! detection.md, section 3.
 
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::behaviour::{Chance, Ending};
 use crate::phenomenon::{Phenomenon, Pollution, Sequence, Together};
 use crate::world::{SimSuite, Timing};
 
-/// A suite, and the tests in it that one should ask about.
+/// A suite, and the tests in it to ask about.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The suite.
+    /// The suite with its planted truth.
     pub sim: SimSuite,
     /// The tests that suffer.
     pub targets: Vec<TestIndex>,
@@ -25,15 +25,15 @@ pub struct Scenario {
 /// What a search for roles must cope with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
-    /// A: a polluter stands before the victim; the original order is red.
+    /// A: a polluter comes before the victim; the original order is red.
     OnePolluter,
-    /// B: two polluters, each sufficient, stand before the victim.
+    /// B: two polluters, each sufficient, come before the victim.
     TwoIndependent,
     /// C: the victim fails only after both of two tests, in whichever order they ran.
     PairTogether,
     /// The victim fails only if the first of two tests ran before the second.
     OrderedPair,
-    /// D: a test that passes only after a state-setter, which stands before it.
+    /// D: a test that passes only after a state-setter, which comes before it.
     Brittle,
     /// A test that passes only after both of two setters.
     BrittleOfTwo,
@@ -41,12 +41,12 @@ pub enum Case {
     CleanerBetween,
     /// F: a test that fails in a fifth of its attempts, whatever the order.
     RandomFailure,
-    /// G: the victim stands before its polluter; the original order is green.
+    /// G: the victim comes before its polluter; the original order is green.
     VictimBeforePolluter,
 }
 
 impl Case {
-    /// All of them.
+    /// All cases.
     pub const ALL: [Self; 9] = [
         Self::OnePolluter,
         Self::TwoIndependent,
@@ -111,14 +111,14 @@ impl Case {
     }
 }
 
-/// The size and the luck of a [`Case`].
+/// The size and the seed of a [`Case`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// How many tests, in classes of 50 (as where other tools were tried).
     pub n_tests: usize,
-    /// Probability that an outcome of the target is turned around; 0 for none.
+    /// The probability that an outcome of the target is flipped; 0 for none.
     pub noise: f64,
-    /// Places the tests, and decides what is left to chance.
+    /// Places the tests, and decides everything that is left to chance.
     pub seed: u64,
 }
 
@@ -156,9 +156,9 @@ pub fn elastic_job(seed: u64) -> Scenario {
 }
 
 /// Example 5 (Hadoop): 392 tests in 48 classes, of which 34 tests in 8 classes matter. Two
-/// polluters with 11 and 31 cleaners; the 11 clean both and share the class of the polluters. One
-/// cleaner stands with the victim, 19 in six other classes. Exactly: flake rate 23/221 over all
-/// orders, 115/2496 over class-compatible ones.
+/// polluters with 11 and 31 cleaners; the 11 clean up after both and share the class of the
+/// polluters. One cleaner is in the class of the victim, 19 are in six other classes. Exactly:
+/// flake rate 23/221 over all orders, 115/2496 over class-compatible ones.
 pub fn hadoop(seed: u64) -> Scenario {
     // The other 40 classes share 392 - 34 = 358 tests: 38 of 9 and 2 of 8.
     let relevant = [13, 2, 4, 3, 3, 3, 3, 3];
@@ -187,8 +187,8 @@ pub fn dubbo(seed: u64) -> Scenario {
     Scenario { sim: planted(suite, &[phenomenon], seed), targets }
 }
 
-/// Example 12 (wildfly): a brittle that skips its clean-up when it fails, and so makes 22 victims
-/// fail. In the original order its setter stands before it.
+/// Example 12 (wildfly): a brittle that skips its clean-up when it fails, which makes 22 victims
+/// fail. In the original order its setter comes before it.
 pub fn wildfly(seed: u64) -> Scenario {
     let at = TestIndex::new;
     let (setter, breaks) = (at(3), at(20));
@@ -306,8 +306,8 @@ mod tests {
         assert_eq!(sim.truth().of(targets[1]).verdict, Verdict::Ndoi);
     }
 
-    /// Example 5 gives 115/2496 and 23/221. The intervals are exact binomial ones for 20,000 draws
-    /// with tails of one in a million.
+    /// Example 5 gives 115/2496 and 23/221. Intervals are exact binomial for 20,000 draws with
+    /// tails of one in a million.
     #[test]
     fn the_victim_of_hadoop_fails_as_often_as_the_closed_form_says() {
         let Scenario { sim, targets } = hadoop(0);

@@ -1,6 +1,6 @@
-//! What an experiment looks at, answered by a suite that does not exist.
+//! What looks show in a simulated suite.
 //!
-//! A variable is a place, `state.x3`. What is put back gets the value that it had before the first
+//! A variable is a place, `state.x3`. State that is put back gets the value it had before the first
 //! test. Open choices are numbered as tests ask for them.
 
 use unflake_model::{
@@ -9,26 +9,27 @@ use unflake_model::{
 
 use crate::behaviour::{Values, Variable};
 
-/// Open choices of a test.
+/// The open choices of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenChoices {
     /// How many it asks for.
     pub n: u64,
-    /// The first and the last of those that decide how it ends, from 1. All of them are needed.
+    /// The first and the last of those that decide how it ends, counted from 1. All in between are
+    /// needed.
     pub deciding: (u64, u64),
 }
 
-/// The place that a variable is, as changes name it.
+/// The name of the place of a variable, as changes give it.
 pub(crate) fn place(variable: Variable) -> String {
     format!("state.x{}", variable.0)
 }
 
-/// What was seen so far in a run.
+/// What was seen in a run so far.
 pub(crate) struct Seeing<'s> {
     look: &'s Look,
     /// Whether state can be put back.
     is_put_back: bool,
-    /// Whether open choices are made on purpose.
+    /// Whether open choices are perturbed.
     is_choosing: bool,
     n_choices: u64,
     seen: Seen,
@@ -44,12 +45,12 @@ impl<'s> Seeing<'s> {
         Self { look, is_put_back, is_choosing, n_choices: 0, seen }
     }
 
-    /// Whether changes are looked for.
+    /// Whether changes are recorded.
     pub(crate) fn is_watching(&self) -> bool {
         self.look.state.is_some()
     }
 
-    /// Puts back what is to be before the attempt at this place.
+    /// Puts back what is due before the attempt at this place.
     pub(crate) fn put_back(&mut self, attempt: usize, fresh: &Values, values: &mut Values) {
         let Some(restore) = self.look.restore.as_ref().filter(|it| it.before == attempt) else {
             return;
@@ -70,8 +71,8 @@ impl<'s> Seeing<'s> {
         }
     }
 
-    /// Takes note of the open choices that a test asks for; whether those that decide about it are
-    /// made on purpose.
+    /// Counts the open choices that a test asks for; returns whether those that decide it are
+    /// perturbed.
     pub(crate) fn meets(&mut self, choices: Option<OpenChoices>) -> bool {
         let Some(OpenChoices { n, deciding: (first, last) }) = choices else { return true };
         let before = self.n_choices;
@@ -83,7 +84,7 @@ impl<'s> Seeing<'s> {
         !self.is_choosing || is_made(first) && is_made(last)
     }
 
-    /// Takes note of what an attempt changed.
+    /// Records what an attempt changed.
     pub(crate) fn changed(&mut self, attempt: usize, before: &Values, after: &Values) {
         let change = |variable: Variable| StateChange {
             place: place(variable),

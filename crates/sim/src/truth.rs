@@ -1,9 +1,9 @@
 //! What an analysis ought to find out.
 //!
 //! Verdicts are those of Table 1.1 (detection.md 1.1) for the failure rates that a test *has*, not
-//! those it happened to show: a victim whose outcome is turned around in 20 % of its attempts is
-//! NDOD, because its rates are 20 % and 80 %. Dependencies are the roles by definition
-//! (detection.md 1.2) with nothing left to chance:
+//! those it happened to show: a victim whose outcome is flipped in 20 % of its attempts is NDOD,
+//! because its rates are 20 % and 80 %. Dependencies are the roles by definition (detection.md
+//! 1.2), with nothing left to chance:
 //!
 //! - polluter groups: shortest lists of tests after which a victim fails. A group whose order does
 //!   not matter is listed in original order;
@@ -12,18 +12,18 @@
 //! - state-setter groups: shortest lists of tests after which a brittle passes.
 //!
 //! Groups are sorted, and so are the cleaners of one group. Tests that only make random failures
-//! more frequent are nobody's polluters in this sense.
+//! more frequent are not polluters in this sense.
 
 use std::collections::BTreeMap;
 
 use unflake_model::{Dependencies, TestIndex, Verdict};
 
-/// What is true of one test.
+/// The truth about one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestTruth {
-    /// Its category.
+    /// The verdict it should get.
     pub verdict: Verdict,
-    /// What it depends on.
+    /// The tests it depends on.
     pub dependencies: Dependencies,
 }
 
@@ -37,18 +37,18 @@ static UNREMARKABLE: TestTruth = TestTruth {
 };
 
 impl TestTruth {
-    /// A test that depends on nothing.
+    /// The truth about a test that depends on nothing.
     pub fn independent(verdict: Verdict) -> Self {
         Self { verdict, dependencies: Dependencies::default() }
     }
 }
 
-/// What is true of every test of a suite. Tests that are not mentioned are not flaky.
+/// The truth about every test of a suite. Tests that are not mentioned are not flaky.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth(BTreeMap<TestIndex, TestTruth>);
 
 impl Truth {
-    /// What is true of this test.
+    /// The truth about this test.
     pub fn of(&self, test: TestIndex) -> &TestTruth {
         self.0.get(&test).unwrap_or(&UNREMARKABLE)
     }
@@ -58,12 +58,12 @@ impl Truth {
         self.0.iter().map(|(test, truth)| (*test, truth))
     }
 
-    /// The tests of one category other than [`Verdict::NotFlaky`], in original order.
+    /// The tests with a verdict other than [`Verdict::NotFlaky`], in original order.
     pub fn with_verdict(&self, verdict: Verdict) -> impl Iterator<Item = TestIndex> {
         self.remarkable().filter(move |(_, truth)| truth.verdict == verdict).map(|(test, _)| test)
     }
 
-    /// Mentions a test; gives back what was said of it before.
+    /// Mentions a test; returns what was said about it before.
     pub fn insert(&mut self, test: TestIndex, truth: TestTruth) -> Option<TestTruth> {
         self.0.insert(test, truth)
     }

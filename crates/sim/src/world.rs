@@ -6,9 +6,9 @@
 //! [`Outcome::NotRun`].
 //!
 //! Luck is drawn for each purpose from its own labelled source (seed of the suite, number of the
-//! run, test, attempt, rule). So the answer to an experiment depends on nothing but the experiment:
-//! not on which was answered first, nor on the tests around. Asking for the same run number twice
-//! gives the same luck twice, whatever the order; analyses number their runs.
+//! run, test, attempt, rule). So the answer to an experiment depends on the experiment alone: not
+//! on which was answered first, nor on the other tests. Asking for the same run number twice gives
+//! the same luck twice, whatever the order; analyses number their runs.
 //!
 //! Time is virtual: a run takes the start of the process and the durations of its attempts. A test
 //! that crashes has taken its usual time, a hanging one the timeout, a skipped one nothing.
@@ -26,15 +26,15 @@ use crate::behaviour::{Behaviour, Chance, Ending, Values, Variable};
 use crate::seeing::{OpenChoices, Seeing, place};
 use crate::truth::Truth;
 
-/// Open choices that one test asks for.
+/// The most open choices that one test asks for.
 const N_CHOICES_MAX: usize = 60;
 
-/// How long things take that are not tests.
+/// How long everything takes that is not a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// From asking for a run to its first test.
+    /// The time from asking for a run to its first test.
     pub process_start: Duration,
-    /// After which a hanging test is stopped.
+    /// The time after which a hanging test is stopped.
     pub timeout: Duration,
 }
 
@@ -55,42 +55,42 @@ pub enum InvalidSim {
         /// How many tests there are.
         n_tests: usize,
     },
-    /// Not a probability.
+    /// A rate is not a probability.
     #[error("test {test} has a rule or flip with probability `{rate}`, outside 0 to 1")]
     Rate {
-        /// The test.
+        /// The test with that rate.
         test: TestIndex,
-        /// The value given.
+        /// The invalid rate.
         rate: f64,
     },
-    /// A block of no runs.
+    /// A burst has blocks of no runs.
     #[error("test {test} fails in bursts of `0` runs; give at least 1")]
     EmptyBurst {
-        /// The test.
+        /// The test with that burst.
         test: TestIndex,
     },
-    /// A test that always takes longer than it may.
+    /// A test always takes longer than its time limit.
     #[error("test {test} takes {duration:?}, longer than the timeout of {timeout:?}")]
     TooSlow {
-        /// The test.
+        /// The test that is too slow.
         test: TestIndex,
-        /// How long it takes.
+        /// The time it takes.
         duration: Duration,
-        /// How long it may take.
+        /// The time limit.
         timeout: Duration,
     },
 }
 
 static PLAIN: Behaviour = Behaviour { rules: Vec::new(), writes: Vec::new(), flip: 0.0 };
 
-/// A suite, what its tests do, and what is therefore true of them.
+/// A suite, what its tests do, and the truth about them that follows.
 #[derive(Clone, Debug)]
 pub struct SimSuite {
     suite: Suite,
-    /// `None` for the many that do nothing: a run of 100,000 tests is bound by memory.
+    /// `None` for the many that do nothing: memory limits a run of 100,000 tests.
     behaviours: Vec<Option<Box<Behaviour>>>,
     n_variables: usize,
-    /// Variables that are 1 once a file is collected. A class is a file.
+    /// Variables that become 1 once a file is collected. A class is a file.
     imports: Vec<(ClassIndex, Variable)>,
     truth: Truth,
     timing: Timing,
@@ -130,7 +130,7 @@ impl SimSuite {
         Ok(Self { suite, behaviours, n_variables, imports, truth, timing, seed, is_put_back })
     }
 
-    /// The same, where these variables are 1 once these files are collected.
+    /// The same, where these variables become 1 once these files are collected.
     #[must_use]
     pub(crate) fn with_imports(mut self, imports: Vec<(ClassIndex, Variable)>) -> Self {
         let n_variables = imports.iter().map(|(_, it)| it.0 as usize + 1).max().unwrap_or(0);
@@ -139,22 +139,22 @@ impl SimSuite {
         self
     }
 
-    /// The tests.
+    /// The simulated tests.
     pub fn suite(&self) -> &Suite {
         &self.suite
     }
 
-    /// What one of them does.
+    /// What this test does.
     pub fn behaviour(&self, test: TestIndex) -> &Behaviour {
         self.behaviours[test.get()].as_deref().unwrap_or(&PLAIN)
     }
 
-    /// What should be found out.
+    /// What analyses should find out.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }
 
-    /// How long things take that are not tests.
+    /// How long everything takes that is not a test.
     pub fn timing(&self) -> Timing {
         self.timing
     }
@@ -162,7 +162,7 @@ impl SimSuite {
     /// Answers an experiment.
     ///
     /// # Panics
-    /// If its order has a test that the suite has not.
+    /// If its order names a test that the suite does not have.
     pub fn observe(&self, experiment: &Experiment) -> Observation {
         let fresh = self.fresh_values_of(experiment);
         let mut values = fresh.clone();
@@ -199,19 +199,19 @@ impl SimSuite {
         Observation { seen, ..Observation::of(experiment.run, attempts, duration) }
     }
 
-    /// The open choices that a test asks for, if it asks for any.
+    /// The open choices that a test asks for, if any.
     pub fn open_choices(&self, test: TestIndex) -> Option<OpenChoices> {
         let mut rules = self.behaviour(test).rules.iter();
         rules.find(|rule| matches!(rule.chance, Chance::OpenChoice { .. }))?;
         let mut random = Random::labelled(self.seed, &[Purpose::Choices as u64, test.get() as u64]);
         let n = 1 + random.below(N_CHOICES_MAX);
         let first = 1 + random.below(n);
-        // Mostly one of them decides.
+        // Usually only one of them decides.
         let last = if random.chance(0.75) { first } else { first + random.below(n - first + 1) };
         Some(OpenChoices { n: n as u64, deciding: (first as u64, last as u64) })
     }
 
-    /// The file that a test does not stand being collected, if there is one.
+    /// The file whose collection makes the test fail, if there is one.
     pub fn file_stumbled_over(&self, test: TestIndex) -> Option<ClassIndex> {
         let read: BTreeSet<Variable> =
             self.behaviour(test).rules.iter().flat_map(|rule| rule.when.variables()).collect();
@@ -219,13 +219,13 @@ impl SimSuite {
         imports.find(|(_, variable)| read.contains(variable)).map(|(file, _)| *file)
     }
 
-    /// The places that a test looks at.
+    /// The places that a test reads.
     pub fn places_read(&self, test: TestIndex) -> BTreeSet<String> {
         let rules = self.behaviour(test).rules.iter();
         rules.flat_map(|rule| rule.when.variables()).map(place).collect()
     }
 
-    /// After how many attempts state is put back.
+    /// After how many attempts state is put back, if it is.
     fn stretch(&self, repetition: Repetition) -> Option<usize> {
         match repetition {
             Repetition::Apart { n_common, .. } if self.is_put_back => Some(n_common + 2),
@@ -233,14 +233,14 @@ impl SimSuite {
         }
     }
 
-    /// The same with state of a kind that cannot be put back, whatever an experiment asks for.
+    /// The same with state that cannot be put back, whatever an experiment asks for.
     #[must_use]
     pub fn without_putting_back(self) -> Self {
         Self { is_put_back: false, ..self }
     }
 
     /// How the target ends after these tests in a fresh, plain process when nothing is left to
-    /// chance: rules that need luck never apply, and no outcome is turned around.
+    /// chance: rules that need luck never apply, and no outcome is flipped.
     pub fn outcome_without_noise(&self, prefix: &[TestIndex], target: TestIndex) -> Outcome {
         match self.values_after(prefix) {
             Some(values) => self.outcome(self.behaviour(target).certain_ending(&values)),
@@ -248,8 +248,8 @@ impl SimSuite {
         }
     }
 
-    /// What these tests leave behind when nothing is left to chance; `None` if the process did not
-    /// survive them.
+    /// The values that these tests leave behind when nothing is left to chance; `None` if the
+    /// process did not survive them.
     pub(crate) fn values_after(&self, prefix: &[TestIndex]) -> Option<Values> {
         let mut values = self.fresh_values();
         for test in prefix {
@@ -263,7 +263,7 @@ impl SimSuite {
         Some(values)
     }
 
-    /// Of a process that has collected all files, as an agent does.
+    /// The values in a process that has collected all files, as an agent does.
     fn fresh_values(&self) -> Values {
         self.collected(|_| true)
     }
@@ -359,7 +359,7 @@ struct Luck {
     attempt: u64,
 }
 
-/// What luck is drawn for; part of the label, so that no two draws are the same.
+/// The purposes that luck is drawn for; part of the label, so that no two draws coincide.
 #[derive(Clone, Copy)]
 enum Purpose {
     Independent = 1,
@@ -448,7 +448,7 @@ mod tests {
         observation.attempts.iter().map(|a| a.outcome.kind()).collect()
     }
 
-    /// Of test 0, in the runs numbered from 0.
+    /// In which runs, numbered from 0, test 0 fails.
     fn failures(sim: &SimSuite, n_runs: u64) -> Vec<bool> {
         (0..n_runs)
             .map(|run| kinds(&sim.observe(&experiment(sim, run)))[0] == OutcomeKind::Failed)

@@ -43,23 +43,23 @@ impl Lengths {
         all_series.into_iter().map(longest).collect()
     }
 
-    /// The longest; `None` if there are none.
+    /// The length of the longest burst; `None` if there is none.
     pub fn max(&self) -> Option<u64> {
         self.0.last().copied()
     }
 
-    /// The mean; `None` if there are none.
+    /// The mean length; `None` if there is no burst.
     pub fn mean(&self) -> Option<f64> {
         let sum = self.0.iter().sum::<u64>() as f64;
         (!self.0.is_empty()).then(|| sum / self.0.len() as f64)
     }
 
-    /// How many are at most this long.
+    /// How many bursts are at most this long.
     pub fn n_within(&self, length: u64) -> usize {
         self.0.partition_point(|l| *l <= length)
     }
 
-    /// The share that is at most this long; `None` if there are none.
+    /// The share of bursts that are at most this long; `None` if there are none.
     pub fn share_within(&self, length: u64) -> Option<f64> {
         let share = self.n_within(length) as f64 / self.0.len() as f64;
         (!self.0.is_empty()).then_some(share)

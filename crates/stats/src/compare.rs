@@ -10,7 +10,7 @@
 //!   gives p = 0.5: it had to be in some order, and half of the runs were made in the small ones.
 //!   This is the test that decides.
 //! - [`mod@fisher`]: two conditions only, for instance alone against in the suite.
-//! - [`sign`]: two conditions tried in turn, where runs made one after the other may be alike.
+//! - [`sign`]: two conditions tried alternately, where consecutive runs may be alike.
 //! - [`mod@difference`]: how much the order can matter at most. A test that finds no difference
 //!   proves nothing; only an upper limit on the difference supports "order-independent".
 //!

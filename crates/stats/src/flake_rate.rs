@@ -30,25 +30,25 @@ use num_traits::{One, ToPrimitive, Zero};
 
 pub use role::{Brittle, InvalidRole, Polluter, Victim};
 
-/// Over which orders a share is taken.
+/// The set of orders over which a share is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderSpace {
     /// All orders of the suite (`Omega_A` in the literature).
     All,
-    /// Orders in which the tests of a class stand together (`Omega_C`).
+    /// Orders that keep the tests of a class together (`Omega_C`).
     ClassCompatible,
 }
 
 /// A share of orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Counted: a fraction.
+    /// Counted exactly, as a fraction.
     Exact(BigRational),
-    /// Estimated from orders drawn at random.
+    /// Estimated from randomly drawn orders.
     Sampled {
-        /// Orders that count.
+        /// The drawn orders that count.
         hits: u64,
-        /// Orders drawn.
+        /// How many orders were drawn.
         samples: u64,
     },
 }
@@ -68,7 +68,8 @@ impl Share {
 pub struct FlakeRate {
     /// The share of orders in which it fails.
     pub fails: Share,
-    /// Of the orders in which it passes, the share whose reverse fails. `None` if it never passes.
+    /// The share, among the orders in which it passes, whose reverse fails. `None` if it never
+    /// passes.
     pub reverse_fails: Option<Share>,
 }
 

@@ -21,21 +21,21 @@ use unflake_model::{Confidence, Order, Tally};
 use crate::flake_rate::{FlakeRate, Share};
 use crate::rate::{self, Interval, Rate};
 
-/// Steps before pairs are sampled: a second at most.
+/// How many steps to take before pairs are sampled: a second at most.
 const STEPS_MAX: u64 = 1 << 29;
 
-/// Pairs drawn where not all can be looked at.
+/// How many pairs to draw if not all can be looked at.
 const N_SAMPLES: u64 = 100_000;
 
-/// Keeps our draws apart from those made for other purposes.
+/// Separates our draws from those made for other purposes.
 const PURPOSE: u64 = 0x6869_6464;
 
 /// How many ordered pairs of tests could still hide a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// Pairs that no order has put to the test.
+    /// Pairs that no order has tested.
     pub n_hidden: u64,
-    /// Pairs looked at.
+    /// Pairs that were looked at.
     pub n_pairs: u64,
     /// Which pairs were looked at.
     pub looked_at: LookedAt,
@@ -46,12 +46,12 @@ pub struct Hidden {
 pub enum LookedAt {
     /// All of them.
     All,
-    /// Some, drawn at random.
+    /// Some pairs, drawn at random.
     Sample,
 }
 
 impl Hidden {
-    /// The share of pairs that is hidden: 0 if the suite has no pair of tests.
+    /// The share of pairs that are hidden; 0 if the suite has no pair of tests.
     pub fn share(self) -> f64 {
         self.n_hidden as f64 / self.n_pairs.max(1) as f64
     }
@@ -88,7 +88,7 @@ pub fn neighbours(n_tests: usize, orders: &[Order]) -> Hidden {
     Hidden { n_hidden: n_pairs - shown.len() as u64, n_pairs, looked_at: LookedAt::All }
 }
 
-/// The probability that a test of this flake rate passed in so many orders drawn independently.
+/// The probability that a test of this flake rate passed in this many independently drawn orders.
 pub fn after_independent(flake_rate: Rate, n_orders: u64) -> f64 {
     (1.0 - flake_rate.get()).powf(n_orders as f64)
 }
@@ -171,7 +171,7 @@ fn sampled(n_tests: usize, orders: &[Order], seed: u64, role: Role) -> Hidden {
     Hidden { n_hidden, n_pairs: N_SAMPLES, looked_at: LookedAt::Sample }
 }
 
-/// A place behind all others.
+/// A position behind all others.
 const ABSENT: u32 = u32::MAX;
 
 fn places(n_tests: usize, order: &Order) -> Vec<u32> {

@@ -4,7 +4,7 @@
 
 use statrs::function::factorial::ln_binomial;
 
-/// How many marked ones are among the drawn: the numbers with any probability at all.
+/// The possible numbers of marked ones among the drawn.
 pub(crate) fn support(total: u64, marked: u64, drawn: u64) -> std::ops::RangeInclusive<u64> {
     (marked + drawn).saturating_sub(total)..=marked.min(drawn)
 }

@@ -17,7 +17,7 @@
 //! | How often does the suite fail, and do tests fail together? | [`suite_failure`] |
 //! | In what share of all orders does an order-dependent test fail? | [`flake_rate`] |
 //! | What can still be hidden after the orders run so far? | [`hidden`] |
-//! | How are run times spread whose logarithms are normal? | [`normal`] |
+//! | How are run times distributed whose logarithms are normal? | [`normal`] |
 //!
 //! Two kinds of arithmetic are used, on purpose. Counting orders is done in exact rationals: the
 //! closed forms of the literature contain at least one misprint, and a fraction either equals the

@@ -2,7 +2,7 @@
 
 use crate::special::{normal_quantile_above, normal_tail};
 
-/// P(Z <= z).
+/// P(Z <= z) for a standard normal Z.
 pub fn below(z: f64) -> f64 {
     normal_tail(-z)
 }

@@ -35,7 +35,7 @@ pub fn runs_needed(rate: Rate, confidence: Confidence) -> Option<u64> {
     whole((runs * (1.0 - slack)).ceil().max(1.0))
 }
 
-/// The number as an integer, if it is one that floating point can still count by.
+/// The number as an integer, if floating point can still count that far.
 fn whole(number: f64) -> Option<u64> {
     const COUNTABLE_MAX: f64 = 9_007_199_254_740_992.0;
     #[expect(
@@ -46,8 +46,8 @@ fn whole(number: f64) -> Option<u64> {
     (0.0..=COUNTABLE_MAX).contains(&number).then_some(number as u64)
 }
 
-/// The least rate of which `n_runs` runs show a failure with this confidence:
-/// `1 - (1-c)^(1/n)`. Without runs, none does, and the answer is 1.
+/// The smallest rate of which `n_runs` runs show a failure with this confidence: `1 - (1-c)^(1/n)`.
+/// Without runs there is none, and the answer is 1.
 pub fn rate_detectable(n_runs: u64, confidence: Confidence) -> f64 {
     if n_runs == 0 {
         return 1.0;
@@ -127,7 +127,7 @@ mod tests {
         for (f, c, runs) in table {
             assert_eq!(runs_needed(rate(f), confidence(c)), Some(runs), "{f} {c}");
         }
-        // And the next larger confidence does need one run more.
+        // The next larger confidence does need one more run.
         assert_eq!(runs_needed(rate(0.9), confidence(0.990_000_1)), Some(3));
     }
 

@@ -15,9 +15,9 @@ use crate::special::normal_tail;
 /// How a p-value was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// From the distribution itself.
+    /// From the exact distribution.
     Exact,
-    /// From its limit for large samples.
+    /// From the limit distribution for large samples.
     Limit,
 }
 
@@ -29,7 +29,7 @@ pub struct RankTest {
     pub statistic: f64,
     /// The probability of a statistic at least as far from what is expected, on either side.
     pub p_value: f64,
-    /// Where it comes from.
+    /// How the p-value was computed.
     pub method: Method,
 }
 
@@ -97,7 +97,7 @@ fn signed_rank_exact(sum: u64, n: u64) -> f64 {
             n_subsets[sum] += n_subsets[sum - rank];
         }
     }
-    // The distribution is symmetric: the nearer end serves.
+    // The distribution is symmetric, so the nearer end suffices.
     let n_beyond: u64 = n_subsets[..=as_index(sum.min(total - sum))].iter().sum();
     let one_sided = n_beyond as f64 / (1_u64 << n) as f64;
     (2.0 * one_sided).min(1.0)

@@ -17,11 +17,11 @@ use crate::special::beta_cdf;
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
-/// The value given is no share.
+/// The value is not a share.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("rate `{value}` is not between 0 and 1")]
 pub struct InvalidRate {
-    /// The value given.
+    /// The rejected value.
     pub value: f64,
 }
 
@@ -36,18 +36,18 @@ impl Rate {
         (0 < tally.attempts).then(|| Self(tally.failures as f64 / tally.attempts as f64))
     }
 
-    /// The share.
+    /// The share, between 0 and 1.
     pub fn get(self) -> f64 {
         self.0
     }
 }
 
-/// All values between two limits, which belong to it.
+/// All values between two limits, both included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The least value.
+    /// The smallest value.
     pub lower: f64,
-    /// The greatest value.
+    /// The largest value.
     pub upper: f64,
 }
 
@@ -60,7 +60,7 @@ impl Interval {
 
 /// The exact interval for the failure rate, both limits together at this confidence.
 ///
-/// Without attempts it is everything: `[0, 1]`.
+/// Without attempts it is the whole range `[0, 1]`.
 pub fn interval(tally: Tally, confidence: Confidence) -> Interval {
     let tail = confidence.error() / 2.0;
     Interval { lower: lower_limit(tally, tail), upper: upper_limit(tally, tail) }
@@ -78,7 +78,7 @@ pub fn lower_bound(tally: Tally, confidence: Confidence) -> f64 {
     lower_limit(tally, confidence.error())
 }
 
-/// The rate at which so few failures, or fewer, have just this probability.
+/// The rate at which this few failures, or fewer, have exactly this probability.
 ///
 /// P(X <= x) with X binomial(n, f) falls in f; it equals `1 - I_f(x + 1, n - x)`.
 fn upper_limit(tally: Tally, tail: f64) -> f64 {
@@ -106,8 +106,8 @@ fn lower_limit(tally: Tally, tail: f64) -> f64 {
     }
 }
 
-/// The number in `[0, 1]` at which a condition that holds at 0 ceases to hold, by bisection down to
-/// neighbouring floating-point numbers: slower than Newton's method, and it cannot go astray.
+/// The number in `[0, 1]` at which a condition that holds at 0 stops holding, by bisection down to
+/// neighbouring floating-point numbers: slower than Newton's method, but it cannot go astray.
 fn root(is_below: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     loop {

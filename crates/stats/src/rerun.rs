@@ -32,7 +32,7 @@ pub struct Chances {
 /// The probabilities do not fit together.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum InvalidChances {
-    /// Together they exceed certainty.
+    /// Their sum exceeds 1.
     #[error(
         "a run cannot pass with rate `{pass}` and fail with rate `{fail}`: that is more than 1"
     )]
@@ -42,7 +42,7 @@ pub enum InvalidChances {
         /// The rate of failing.
         fail: f64,
     },
-    /// There is nothing to take shares of.
+    /// There are no runs to take shares of.
     #[error("no runs were counted")]
     NoRuns,
 }
@@ -58,7 +58,7 @@ impl Chances {
         Ok(Self { pass, fail })
     }
 
-    /// The shares seen in this many runs.
+    /// The shares observed in this many runs.
     pub fn of_counts(passed: u64, failed: u64, skipped: u64) -> Result<Self, InvalidChances> {
         let runs = passed + failed + skipped;
         if runs == 0 {
@@ -91,7 +91,7 @@ impl Chances {
         series(self.fail) + series(self.pass) - series(self.pass + self.fail)
     }
 
-    /// `E[R(n)]` times the run time of the test; the longest time there is if it exceeds that.
+    /// `E[R(n)]` times the run time of the test; saturates at the longest time there is.
     pub fn expected_time(self, n_max: u64, runtime: Duration) -> Duration {
         let seconds = self.expected_runs(n_max) * runtime.as_secs_f64();
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)

@@ -3,10 +3,10 @@
 //! The procedure is that of the published study (root-cause spec 2.3): the suite is run in batches,
 //! each batch in one order; every test that was seen both to pass and to fail is then run alone as
 //! often. For each test: its failure rate over all runs and over each order, the most failures in a
-//! row, in which share of the orders it failed, whether the order matters by the customary
+//! row, the share of orders in which it failed, whether the order matters by the customary
 //! chi-square test and by the exact one ([`crate::compare`]), and how long it takes when it passes
-//! and when it fails. For the suite: how often a run of it fails at all, between which limits that
-//! had to lie, and which tests fail together. Over tests: suite against alone.
+//! and when it fails. For the suite: how often a run of it fails at all, the limits within which
+//! that had to lie, and which tests fail together. Over tests: suite against alone.
 //!
 //! Limits: runs are taken in the order in which they were started; where several are made at once,
 //! bursts are a little blurred. A difference in run times is a hint, not a proof.
@@ -27,108 +27,108 @@ use crate::suite_failure::{Relatedness, co_failing, failed_runs, if_independent,
 /// Failing runs that take this many times as long as passing ones have most likely waited for
 /// something.
 const MUCH_LONGER: f64 = 1.5;
-/// A difference below this is nothing that anyone has waited for.
+/// A smaller difference is not the result of waiting.
 const WAIT_MIN: Duration = Duration::from_millis(100);
 
-/// One attempt that says something.
+/// One attempt that is evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempted {
-    /// Which test.
+    /// The test that was attempted.
     pub test: TestIndex,
-    /// How it ended.
+    /// Whether it passed or failed.
     pub evidence: Evidence,
-    /// How long it took.
+    /// How long the attempt took.
     pub duration: Duration,
 }
 
 /// One run of the whole suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderRun {
-    /// In which order, by the place of that order among all.
+    /// The number of its order.
     pub order: usize,
-    /// What its tests did.
+    /// The attempts of its tests.
     pub attempts: Vec<Attempted>,
 }
 
-/// What was run.
+/// The runs of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// Of the suite, as they were made.
+    /// Runs of the suite, in the order in which they were made.
     pub suite: Vec<OrderRun>,
-    /// Of single tests, as they were made.
+    /// Runs of single tests, in the order in which they were made.
     pub alone: Vec<Attempted>,
 }
 
-/// What the runs say.
+/// The tables of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tables {
-    /// Runs of the suite.
+    /// How many runs of the suite there are.
     pub n_runs: u64,
-    /// Different orders among them.
+    /// How many distinct orders they had.
     pub n_orders: usize,
-    /// Every test that was seen both to pass and to fail in the suite, most failures first.
+    /// Every test that both passed and failed in the suite, most failures first.
     pub tests: Vec<TestRow>,
     /// How often the suite fails.
     pub suite: SuiteRow,
-    /// Suite against alone, where tests were run alone.
+    /// The suite against tests alone, if any were run alone.
     pub contrast: Option<Contrast>,
 }
 
-/// About one test.
+/// The results of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestRow {
-    /// Which.
+    /// The test they are about.
     pub test: TestIndex,
-    /// Over all runs of the suite.
+    /// Its results over all runs of the suite.
     pub in_suite: Tally,
-    /// For each order.
+    /// Its results in each order.
     pub by_order: Vec<Tally>,
     /// The most failures in a row in one order.
     pub burst: u64,
-    /// Alone, if it was.
+    /// Its results alone; empty if it was not run alone.
     pub alone: Tally,
-    /// The most failures in a row alone.
+    /// The most failures in a row when run alone.
     pub burst_alone: u64,
     /// Whether the order matters.
     pub classified: Classified,
-    /// How long it takes.
+    /// How long it takes when it passes and when it fails.
     pub timing: Timing,
-    /// Where a failure is seen soonest.
+    /// Where to run it to see a failure soonest.
     pub see_failure: Advice,
-    /// Where a pass is.
+    /// Where to run it to see a pass soonest.
     pub see_pass: Advice,
 }
 
 /// How long a test takes when it passes, and when it fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// Half of its passes take less.
+    /// The median time of its passes.
     pub pass: Option<Duration>,
-    /// Half of its failures take less.
+    /// The median time of its failures.
     pub fail: Option<Duration>,
-    /// What that suggests.
+    /// What these times suggest.
     pub hint: TimingHint,
 }
 
 /// What run times suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimingHint {
-    /// Failing takes much longer: it waited for something that did not come in time.
+    /// Failing takes much longer: the test waited for something that did not come in time.
     AsyncWait,
-    /// It does not: probably nothing was waited for.
+    /// Failing does not take much longer: probably nothing was waited for.
     NotAsync,
-    /// Too few of either kind.
+    /// There are too few passes or failures to tell.
     Unknown,
 }
 
-/// Where to run a test to see what one wants to see.
+/// Where to run a test to see a certain outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
-    /// There.
+    /// The best place.
     pub place: Place,
-    /// How often it is seen there.
+    /// How often the outcome is seen there.
     pub share: f64,
-    /// Runs after which it is seen with the confidence asked for; `None` if it never was.
+    /// Runs needed to see it with the requested confidence; `None` if it was never seen.
     pub runs: Option<u64>,
 }
 
@@ -146,26 +146,26 @@ pub enum Place {
 /// How often the suite fails, because of flaky tests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuiteRow {
-    /// Runs in which at least one of them failed.
+    /// Runs in which at least one flaky test failed.
     pub failed: Tally,
-    /// Between which limits that had to lie, given how often each of them failed.
+    /// The limits within which that had to lie, given how often each of them failed.
     pub limits: RangeInclusive<u64>,
-    /// The share expected if they failed independently.
+    /// The share expected if the tests failed independently.
     pub if_independent: f64,
-    /// How their failures lie to each other.
+    /// How the failures of these tests are related.
     pub relatedness: Option<Relatedness>,
     /// Tests that fail together more often than chance explains.
     pub groups: Vec<Vec<TestIndex>>,
 }
 
-/// Failure rates in the suite against alone, over all tests that were run both ways.
+/// Failure rates in the suite against those alone, over all tests that were run both ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// Tests that fail less often alone.
+    /// How many tests fail less often alone.
     pub n_less: usize,
-    /// As often.
+    /// How many fail equally often.
     pub n_equal: usize,
-    /// More often.
+    /// How many fail more often alone.
     pub n_more: usize,
     /// Whether they differ, test by test; `None` if none does.
     pub wilcoxon: Option<RankTest>,
@@ -173,7 +173,7 @@ pub struct Contrast {
     pub kolmogorov_smirnov: Option<RankTest>,
 }
 
-/// Makes the tables. Attempts of one test are counted in the order in which they are given.
+/// Makes the tables. The attempts of one test are counted in the order given.
 pub fn tables(runs: &Runs, question: Question) -> Tables {
     let n_orders = runs.suite.iter().map(|run| run.order + 1).max().unwrap_or(0);
     let mut all: BTreeMap<TestIndex, Vec<Vec<Attempted>>> = BTreeMap::new();
@@ -221,10 +221,10 @@ fn test_row(
     classified.verdict = with_role(classified.verdict, tally(alone));
     let mut places = Vec::new();
     if classified.exact.is_some_and(|test| test.p_value < question.confidence.error()) {
-        // Only where orders really differ is one of them better than another.
+        // Only if orders really differ, one of them is better than another.
         places.extend((0..by_order.len()).map(|order| (Place::Order(order), by_order[order])));
     }
-    // Of equally good places the last is taken: alone is quicker than any order.
+    // Among equally good places the last is taken: alone is quicker than any order.
     places.push((Place::Suite, in_suite));
     if !alone.is_empty() {
         places.push((Place::Alone, tally(alone)));
@@ -254,7 +254,7 @@ fn test_row(
     }
 }
 
-/// A test that depends on the order does so as what it does alone tells.
+/// Gives an order-dependent test its role, by what it does alone.
 fn with_role(verdict: Verdict, alone: Tally) -> Verdict {
     match verdict {
         Verdict::OdUnknownRole if alone.is_mixed() => Verdict::Ndod,

@@ -25,14 +25,14 @@ pub fn failed_runs(failures: &[u64], n_runs: u64) -> RangeInclusive<u64> {
     most..=failures.iter().sum::<u64>().min(n_runs)
 }
 
-/// How the failures of several tests lie to each other.
+/// How the failures of several tests are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relatedness {
     /// Wherever any test failed, the one that failed most did too.
     Related,
     /// No two failed in the same run.
     NeverCoincident,
-    /// Some failures coincide, not all.
+    /// Some failures coincide, but not all.
     Mixed,
 }
 
@@ -58,8 +58,8 @@ pub fn if_independent(rates: &[Rate]) -> f64 {
     -rates.iter().map(|f| (-f.get()).ln_1p()).sum::<f64>().exp_m1()
 }
 
-/// Between what limits the probability lies that *all* events happen, whatever their dependence
-/// (Fréchet 1935): `max(0, sum - (k-1))` to `min`.
+/// The limits of the probability that *all* events happen, whatever their dependence (Fréchet
+/// 1935): `max(0, sum - (k-1))` to `min`.
 pub fn all_of(rates: &[Rate]) -> Interval {
     let missing: f64 = rates.iter().map(|f| 1.0 - f.get()).sum();
     Interval {
@@ -68,8 +68,8 @@ pub fn all_of(rates: &[Rate]) -> Interval {
     }
 }
 
-/// Between what limits the probability lies that *any* event happens, whatever their dependence
-/// (Fréchet 1935): `max` to `min(1, sum)`.
+/// The limits of the probability that *any* event happens, whatever their dependence (Fréchet
+/// 1935): `max` to `min(1, sum)`.
 pub fn any_of(rates: &[Rate]) -> Interval {
     Interval {
         lower: rates.iter().map(|f| f.get()).fold(0.0, f64::max),
@@ -80,7 +80,7 @@ pub fn any_of(rates: &[Rate]) -> Interval {
 /// Tests that fail together more often than chance explains, to be shown and fixed together.
 ///
 /// For each test the numbers of the runs in which it failed are given, of `n_runs` in all. Two
-/// tests are linked if so many common failures would be as rare as the confidence demands, were
+/// tests are linked if this many common failures would be as rare as the confidence demands, were
 /// they independent (hypergeometric tail, divided among all pairs of failing tests); a group is
 /// what is linked through any chain. Groups are given by position, each sorted, in order of their
 /// first test; a test that is linked to none is in no group.
@@ -126,7 +126,7 @@ fn common_failures(failed_in: &[BTreeSet<u64>]) -> BTreeMap<(usize, usize), u64>
     counts
 }
 
-/// The first test of the group, halving the way there for the next who asks.
+/// The first test of the group; halves the path to it for later calls.
 fn root(group_of: &mut [usize], mut test: usize) -> usize {
     while group_of[test] != test {
         group_of[test] = group_of[group_of[test]];

@@ -1,4 +1,4 @@
-//! The rerun study's worked examples E9 to E13 (root-cause spec 3), simulated: a cause outside of
+//! The worked examples E9 to E13 of the rerun study (root-cause spec 3), simulated: a cause outside
 //! the test, run as the study ran it, and the numbers that the study reports.
 //!
 //! E8, ports that run out, is a test of `rerun_study` itself.
@@ -82,7 +82,7 @@ fn e11_a_test_that_needs_a_warm_machine_fails_more_often_alone_and_in_early_plac
         1500.0 < takes
     };
     let alone = alone(|_| is_late(0));
-    // Where it stands differs from order to order.
+    // Its position differs from order to order.
     let tables = study(|order, _| is_late(order % 10), &alone);
     let row = row(&tables);
     assert!((0.30..0.48).contains(&rate(row.alone)), "39.1 %: {:?}", row.alone);

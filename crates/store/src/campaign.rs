@@ -1,4 +1,4 @@
-//! What a campaign says about itself, and what is told about it afterwards.
+//! What a campaign says about itself, and what is known about it afterwards.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::pack::digest;
 pub struct CampaignId(u64);
 
 impl CampaignId {
-    /// The name of this campaign, or the `n`-th other one if that is taken.
+    /// The name of this campaign, or its `n`-th alternative if that is taken.
     pub(crate) fn of(campaign: &Campaign<'_>, n_taken: u64) -> Self {
         let parts = [
             digest(campaign.command.as_bytes()),
@@ -24,7 +24,7 @@ impl CampaignId {
         Self(parts.into_iter().fold(0, |state, part| mix(state ^ part)))
     }
 
-    /// The campaign with this whole name.
+    /// The campaign with this full name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let id = u64::from_str_radix(name, 16).ok().map(Self);
         id.filter(|id| id.to_string() == name)
@@ -37,7 +37,7 @@ impl fmt::Display for CampaignId {
     }
 }
 
-/// A campaign that begins.
+/// A campaign that is about to begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign<'a> {
     /// The command line, as it was typed.
@@ -48,13 +48,13 @@ pub struct Campaign<'a> {
     pub root: &'a str,
     /// The commit that is checked out, if that is known.
     pub commit: Option<&'a str>,
-    /// Who runs the tests, with its version.
+    /// The runner of the tests, with its version.
     pub runner: &'a str,
-    /// What the runner runs in, with its version.
+    /// The runtime of the runner, with its version.
     pub runtime: &'a str,
-    /// The seed that all choices of the campaign follow from.
+    /// The seed from which all choices of the campaign follow.
     pub seed: u64,
-    /// Whatever the caller needs in order to resume; opaque here.
+    /// Whatever the caller needs for resuming; opaque here.
     pub settings: &'a str,
     /// The tests.
     pub suite: &'a Suite,
@@ -63,54 +63,54 @@ pub struct Campaign<'a> {
 /// How a campaign ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Conclusion<'a> {
-    /// Why it ended; a word of the caller's.
+    /// Why it ended, in a word chosen by the caller.
     pub ended: &'a str,
     /// What was found, in the caller's format; opaque here.
     pub findings: &'a str,
-    /// The verdicts that history is to tell of.
+    /// The verdicts that the history of a test shows.
     pub verdicts: &'a [(TestIndex, Verdict)],
 }
 
 /// What a failed attempt said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureText<'a> {
-    /// The place of the test in the order.
+    /// The position of the test in the order.
     pub position: usize,
-    /// Which attempt of it, from 0.
+    /// The number of the attempt among those of this test, from 0.
     pub attempt: usize,
-    /// One line. At most [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX) bytes are kept.
+    /// One line, of which at most [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX) bytes are kept.
     pub message: &'a str,
-    /// All of it. At most [`TEXT_BYTES_MAX`](crate::TEXT_BYTES_MAX) bytes are kept.
+    /// The full text, of which at most [`TEXT_BYTES_MAX`](crate::TEXT_BYTES_MAX) bytes are kept.
     pub text: &'a str,
 }
 
 /// A failed attempt, and what it said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The campaign.
+    /// The campaign that made the run.
     pub campaign: CampaignId,
-    /// The run.
+    /// The run in which it failed.
     pub run: RunId,
-    /// The place of the test in the order.
+    /// The position of the test in the order.
     pub position: usize,
-    /// Which attempt of it, from 0.
+    /// The number of the attempt among those of this test, from 0.
     pub attempt: usize,
     /// How it ended.
     pub outcome: OutcomeKind,
-    /// Where, if it is one that failed.
+    /// The phase in which it failed, if the outcome has one.
     pub phase: Option<Phase>,
-    /// One line.
+    /// The message, in one line.
     pub message: String,
-    /// All of it, its middle cut out where it was too long.
+    /// The full text, with its middle cut out if it was too long.
     pub text: String,
 }
 
-/// What there is to tell about a campaign without looking at its runs.
+/// What is known about a campaign without reading its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CampaignSummary {
-    /// Its name.
+    /// The full name of the campaign.
     pub id: CampaignId,
-    /// The beginning of its name, long enough that no other begins like that.
+    /// The beginning of its name, long enough to be unique.
     pub short_id: String,
     /// See [`Campaign::command`].
     pub command: String,
@@ -132,11 +132,11 @@ pub struct CampaignSummary {
     pub n_tests: u64,
     /// How many runs are recorded.
     pub n_runs: u64,
-    /// How many tests were started in them, each time counted.
+    /// How many attempts these runs made.
     pub n_attempts: u64,
-    /// See [`Conclusion::ended`]; `None` while it has not ended, or was cut off.
+    /// As [`Conclusion::ended`]; `None` if it has not ended, or was cut off.
     pub ended: Option<String>,
-    /// How many tests have each verdict, in the order of reports; only verdicts that are there.
+    /// How many tests have each verdict, in the order of reports; only verdicts that occur.
     pub verdicts: Vec<(Verdict, u64)>,
 }
 
@@ -149,10 +149,10 @@ pub struct TestRecord {
     pub started_unix_ms: i64,
     /// See [`Campaign::commit`].
     pub commit: Option<String>,
-    /// In plain runs, as a finding counts: plain environment, each test once.
+    /// Its results in plain runs, as findings count them: plain environment, each test once.
     pub plain: Tally,
-    /// In all other runs.
+    /// Its results in all other runs.
     pub varied: Tally,
-    /// What was concluded, if anything was.
+    /// The verdict of the campaign, if it reached one.
     pub verdict: Option<Verdict>,
 }

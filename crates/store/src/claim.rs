@@ -1,8 +1,8 @@
-//! Who works on a campaign? One process at a time.
+//! Makes sure that only one process at a time works on a campaign.
 //!
-//! Two that recorded into the same campaign would give their runs the same numbers. So whoever
-//! works on one holds a lock on a file beside the history. The kernel lets go of it when the
-//! process dies, however it dies; what is left of the file then says nothing.
+//! Two processes that recorded into the same campaign would give their runs the same numbers. So
+//! each locks a file beside the history first. The kernel releases the lock when the process dies,
+//! however it dies; a leftover file means nothing.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -22,7 +22,7 @@ pub struct Claim {
 }
 
 impl Store {
-    /// Claims a campaign for this process; `None` if another works on it.
+    /// Claims a campaign for this process; `None` if another one works on it.
     pub fn claim(&self, campaign: CampaignId) -> Result<Option<Claim>, StoreError> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(format!("-{campaign}.lock"));
@@ -35,7 +35,7 @@ impl Store {
 fn claim(path: PathBuf) -> io::Result<Option<Claim>> {
     let file = private::options().open(&path)?;
     match file.try_lock() {
-        // Another may have removed the file between our opening and our locking it.
+        // Another process may have removed the file between our opening and our locking it.
         Ok(()) if !is_at(&file, &path)? => Ok(None),
         Ok(()) => Ok(Some(Claim { _locked: file, path })),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -53,7 +53,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // One that stays is in nobody's way.
+        // A leftover file does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -7,7 +7,7 @@ use unflake_model::RunId;
 
 use crate::campaign::CampaignId;
 
-/// Something with the history did not work. Whatever was recorded before is still there.
+/// Something about the history did not work. Everything recorded before is still there.
 #[derive(Debug, thiserror::Error)]
 #[error("history `{}`: failed to {doing}", path.display())]
 pub struct StoreError {
@@ -24,109 +24,109 @@ pub struct StoreError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// A newer program made the file. It is not written to, and not guessed at.
+    /// A newer program made the file. We neither write to it nor guess what it means.
     #[error("it was written by a newer unflake (schema {found}, this one reads up to {known})")]
     TooNew {
         /// The version of the file.
         found: i64,
-        /// The newest version this program knows.
+        /// The newest version that this program knows.
         known: i64,
     },
     /// The file is something else.
     #[error("the file is not a history of unflake")]
     NotAHistory,
-    /// Its tables are not those that this program makes, though its version says so.
+    /// Its tables are not those that this program makes, although its version says so.
     #[error("it was written by another version of unflake, and does not have what this one reads")]
     OtherTables(rusqlite::Error),
-    /// What `SQLite` keeps is damaged. What `SQLite` says about it helps nobody who does not know
-    /// our tables, so it is kept for those who debug, and not told.
+    /// The data kept by `SQLite` is damaged. Its own message helps only people who know our tables,
+    /// so it is kept for debugging, and not shown.
     #[error("the file is damaged")]
     Damaged(rusqlite::Error),
-    /// A run is there and cannot be read.
+    /// A run exists but cannot be read.
     #[error("run {} of campaign `{campaign}` is damaged: {what}", run.0)]
     DamagedRun {
         /// The campaign.
         campaign: CampaignId,
         /// The run.
         run: RunId,
-        /// What is wrong with it.
+        /// What is wrong with the run.
         what: String,
     },
-    /// A campaign is there and something about it, other than its runs, cannot be read.
+    /// A campaign exists, but something about it, other than its runs, cannot be read.
     #[error("campaign `{campaign}` is damaged: {what}")]
     DamagedCampaign {
         /// The campaign.
         campaign: CampaignId,
-        /// What is wrong with it.
+        /// What is wrong with the campaign.
         what: String,
     },
-    /// There is no space left.
+    /// There is no space left on the disk.
     #[error("the disk is full")]
     Full,
-    /// Another process holds the file, for longer than we wait.
+    /// Another process has held the file for longer than we wait.
     #[error("another process is writing to it")]
     Busy,
-    /// The file or its folder must not be written.
+    /// We may not write to the file or its folder.
     #[error("it is read-only")]
     ReadOnly,
     /// The folder could not be made.
     #[error("failed to make its folder")]
     Folder(#[source] std::io::Error),
-    /// The lock on a campaign cannot be had.
+    /// The campaign could not be locked.
     #[error("failed to lock it")]
     Claim(#[source] std::io::Error),
-    /// There is nothing yet.
+    /// The history has no campaign yet.
     #[error("there is no campaign yet")]
     Empty,
-    /// No campaign is called so.
+    /// No campaign has this name.
     #[error("no campaign is called `{selector}`")]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         selector: String,
     },
-    /// More than one campaign is called so.
+    /// More than one campaign has a name that begins like this.
     #[error("`{selector}` could be any of {}", list(matches))]
     Ambiguous {
-        /// What was asked for.
+        /// The name that was asked for.
         selector: String,
-        /// The campaigns whose name begins like that.
+        /// The campaigns whose names begin like this.
         matches: Vec<CampaignId>,
     },
-    /// The run has been recorded before; what was recorded first stays.
+    /// The run was recorded before; the first record stays.
     #[error("the run is already there")]
     AlreadyRecorded,
-    /// Nothing can be added to a campaign that has ended.
+    /// The campaign has ended, so nothing can be added.
     #[error("the campaign has ended")]
     Finished,
-    /// The observation is not one of the experiment.
+    /// The observation does not belong to the experiment.
     #[error("the observation does not answer the experiment")]
     NotAnAnswer,
-    /// A test that is not in the suite of the campaign.
+    /// The suite of the campaign does not have this test.
     #[error("test {test} does not exist: the suite has {n_tests} tests, numbered from 0")]
     UnknownTest {
-        /// Its number.
+        /// The number of the test.
         test: usize,
-        /// How many there are.
+        /// How many tests the suite has.
         n_tests: usize,
     },
     /// A text was given for an attempt that did not fail, or was not made.
     #[error("attempt {attempt} at position {position} did not fail, so it cannot say why")]
     NotAFailure {
-        /// The place in the order.
+        /// The position of the test in the order.
         position: usize,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: usize,
     },
-    /// The file cannot be opened: it is a folder, or nobody may read it.
+    /// The file cannot be opened: it is a folder, or reading is not permitted.
     #[error("the file cannot be opened or read")]
     NotOpened(rusqlite::Error),
-    /// Any other trouble.
+    /// Any other error of the database.
     #[error("SQLite refuses it ({})", code(.0))]
     Sqlite(rusqlite::Error),
 }
 
 impl StoreError {
-    /// What to do about it, where something can be done.
+    /// What the user can do about it, if anything.
     pub fn hint(&self) -> Option<&'static str> {
         use StoreErrorKind as Kind;
         Some(match self.kind {
@@ -159,12 +159,12 @@ impl From<rusqlite::Error> for StoreErrorKind {
         {
             return Self::Damaged(error);
         }
-        // A table or a column that is not there.
+        // A table or a column is missing.
         if let E::SqlInputError { .. } | E::InvalidColumnName(_) | E::InvalidColumnIndex(_) = error
         {
             return Self::OtherTables(error);
         }
-        // No room even for the index of the log, which reading needs.
+        // There is no room even for the index of the log, which reading needs.
         if error.sqlite_extended_error_code() == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) {
             return Self::Full;
         }
@@ -186,7 +186,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
     }
 }
 
-/// What is wrong with something that was kept, before it is known what it belongs to.
+/// What is wrong with a stored value, before it is known what it belongs to.
 #[derive(Debug)]
 pub(crate) struct Damage(String);
 
@@ -204,7 +204,7 @@ impl Damage {
     }
 }
 
-/// What kind of trouble it is, without the statement that met it.
+/// The kind of error, without the statement that caused it.
 fn code(error: &rusqlite::Error) -> String {
     match error.sqlite_error() {
         Some(error) => format!("error {}", error.extended_code),

@@ -1,4 +1,4 @@
-//! What failed attempts said: rows of their own, to be asked for by run and by test.
+//! The texts of failed attempts, in rows of their own that can be found by run and by test.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 use unflake_model::{Outcome, OutcomeKind, Phase, RunId, TestId};
@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::text::{MESSAGE_BYTES_MAX, TEXT_BYTES_MAX, bounded};
 
 impl Store {
-    /// What the failed attempts of a run said, in the order of its attempts.
+    /// The texts of the failed attempts in a run, in the order of its attempts.
     pub fn failures_in(
         &self,
         campaign: CampaignId,
@@ -25,7 +25,7 @@ impl Store {
         self.doing(failures, || format!("read failures of run {} of `{campaign}`", run.0))
     }
 
-    /// What failed attempts of a test said, in all campaigns, newest first.
+    /// The texts of a test's failed attempts in all campaigns, newest first.
     pub fn failures_of(&self, test: &TestId, limit: usize) -> Result<Vec<Failure>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let failures = Names::Tests.find(&self.connection, test.as_str()).and_then(|row| {
@@ -36,7 +36,7 @@ impl Store {
     }
 }
 
-/// Keeps what a failed attempt said: of a run, and of a test by the row of its name.
+/// Stores the text of a failed attempt, for a run, and for a test given by the row of its name.
 pub(crate) fn insert(
     db: &Connection,
     (run, test): (i64, i64),
@@ -62,8 +62,8 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// The row of a text, which is made if it is not there. Found by digest, because an index over
-/// whole texts would double the file.
+/// The row of a text, made if it does not exist. It is found by digest, because an index over whole
+/// texts would double the file.
 fn intern_text(db: &Connection, text: &str) -> Result<i64, StoreErrorKind> {
     let digest = digest(text.as_bytes()).cast_signed();
     let sql = "SELECT id FROM texts WHERE digest = ?1 AND body = ?2";
@@ -75,7 +75,7 @@ fn intern_text(db: &Connection, text: &str) -> Result<i64, StoreErrorKind> {
     Ok(db.prepare_cached(sql)?.insert((digest, text))?)
 }
 
-/// The word a phase is kept as.
+/// The stored word for a phase.
 fn phase_word(phase: Phase) -> &'static str {
     match phase {
         Phase::SetUp => "setup",
@@ -136,7 +136,7 @@ fn failure(row: &Row<'_>) -> Result<Failure, StoreErrorKind> {
     })
 }
 
-/// All ways to fail.
+/// All outcomes that are failures.
 const FAILURES: [OutcomeKind; 4] =
     [OutcomeKind::Failed, OutcomeKind::Error, OutcomeKind::TimedOut, OutcomeKind::Crashed];
 

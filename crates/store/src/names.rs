@@ -1,4 +1,4 @@
-//! Names kept once: a number for a name, a name for a number.
+//! Stores each name once: a number for a name, a name for a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ impl Names {
         }
     }
 
-    /// The row of a name, which is made if it is not there.
+    /// The row of a name, made if it does not exist.
     pub(crate) fn intern(self, db: &Connection, name: &str) -> Result<i64, StoreErrorKind> {
         if let Some(row) = self.find(db, name)? {
             return Ok(row);
@@ -30,7 +30,7 @@ impl Names {
         Ok(db.prepare_cached(&sql)?.insert([name])?)
     }
 
-    /// The row of a name.
+    /// The row of a name, if it exists.
     pub(crate) fn find(self, db: &Connection, name: &str) -> Result<Option<i64>, StoreErrorKind> {
         let sql = format!("SELECT id FROM {} WHERE name = ?1", self.table());
         Ok(db.prepare_cached(&sql)?.query_row([name], |row| row.get(0)).optional()?)
@@ -44,7 +44,7 @@ impl Names {
         Ok(names.collect::<Result<_, _>>()?)
     }
 
-    /// Removes all other rows.
+    /// Removes all rows except these.
     pub(crate) fn retain(
         self,
         db: &Connection,

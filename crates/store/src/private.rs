@@ -1,8 +1,8 @@
-//! Who may read a history? The user whose it is, and nobody else.
+//! Only the user whose history it is may read it.
 //!
-//! What failing tests said is in it, and so whatever they print. Files are made with 0600 and the
-//! folder with 0700; those of earlier versions are narrowed when they are opened. A folder that
-//! somebody else may use for something else, too, is left as it is.
+//! The history contains the texts of failing tests, and so whatever tests print. Files are made
+//! with 0600 and the folder with 0700; those of earlier versions are restricted when they are
+//! opened. A folder that others may also use for something else is left as it is.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -10,23 +10,23 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// In a folder of ours: hides it from Git.
+/// Hides a folder of ours from Git.
 const IGNORED: (&str, &str) = (".gitignore", "*\n");
 
-/// What others may do.
+/// The permissions of others.
 const OTHERS: u32 = 0o077;
 
-/// The files that `SQLite` keeps of one database, by what is added to its name.
+/// The files of one `SQLite` database, by the suffix of its name.
 const PARTS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
-/// How a file is made: for its user.
+/// Makes files that only their user may read and write.
 pub(crate) fn options() -> fs::OpenOptions {
     let mut options = File::options();
     options.create(true).append(true).mode(0o600);
     options
 }
 
-/// Makes the folder of a history, if there is none, and the file, which `SQLite` would make with
+/// Makes the folder of a history, if it does not exist, and the file, to which `SQLite` would give
 /// more permissions.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     if let Some(folder) = folder(path).filter(|folder| !folder.is_dir()) {
@@ -34,14 +34,14 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
         fs::write(folder.join(IGNORED.0), IGNORED.1)?;
     }
     if !path.exists() {
-        // If it cannot be made, SQLite says why.
+        // If it cannot be made, SQLite reports why.
         drop(options().open(path));
     }
     Ok(())
 }
 
-/// Takes from others what they may do with a history that was made before. What cannot be changed
-/// belongs to somebody else.
+/// Removes the permissions of others from an existing history. If that is not allowed, it belongs
+/// to somebody else.
 pub(crate) fn narrow(path: &Path) {
     for part in PARTS {
         let mut name = path.as_os_str().to_owned();
@@ -65,7 +65,7 @@ fn narrow_one(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode & 0o7777 & !OTHERS))
 }
 
-/// Whether a folder was made for this history, and has nothing else in it.
+/// Whether a folder was made for this history, and contains nothing else.
 fn is_ours(folder: &Path, history: &Path) -> bool {
     let name = history.file_name().unwrap_or_default().as_encoded_bytes();
     let is_known =

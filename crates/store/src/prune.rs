@@ -1,4 +1,4 @@
-//! Forgetting old campaigns, and everything that only they needed.
+//! Forgets old campaigns, and everything that only they needed.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::store::Store;
 use crate::{read, write};
 
 impl Store {
-    /// Keeps the campaigns that began last, this many, and forgets all others with their runs and
-    /// failures, also unfinished ones. The file shrinks. Says how many were forgotten.
+    /// Keeps this many of the latest campaigns, and forgets all others with their runs and
+    /// failures, even unfinished ones. The file shrinks. Returns how many were forgotten.
     pub fn prune(&mut self, keep: usize) -> Result<usize, StoreError> {
         let pruned = try_prune(&mut self.connection, keep);
         self.doing(pruned, || "forget old campaigns".to_owned())
@@ -33,7 +33,7 @@ fn try_prune(connection: &mut Connection, keep: usize) -> Result<usize, StoreErr
         Ok(n_forgotten)
     })?;
     if 0 < n_forgotten {
-        // Each step of the statement gives back one page.
+        // Each step of the statement releases one page.
         let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
         let mut pages = vacuum.query(())?;
         while pages.next()?.is_some() {}
@@ -42,7 +42,7 @@ fn try_prune(connection: &mut Connection, keep: usize) -> Result<usize, StoreErr
     Ok(n_forgotten)
 }
 
-/// Parametrised tests can have new names in every campaign, so names must go too.
+/// Forgets names that no campaign uses, because parametrised tests can have new names each time.
 fn forget_names(db: &Connection) -> Result<(), StoreErrorKind> {
     let (mut tests, mut classes) = (BTreeSet::new(), BTreeSet::new());
     for campaign in read::ids(db)? {

@@ -1,4 +1,4 @@
-//! Reading: which campaigns there are, what ran in them, how a test fared over time.
+//! Reading: which campaigns there are, what ran in them, and how a test fared over time.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::pack;
 use crate::pack::suite::Entry;
 use crate::store::Store;
 
-/// The shortest beginning of a name that is shown. It is printed in reports, which outlive today's
-/// list of campaigns: with a thousand of them, one in thirty thousand beginnings is ambiguous.
+/// The shortest beginning of a name that is shown. Reports contain it and outlive today's list of
+/// campaigns: with a thousand of them, one in thirty thousand beginnings is ambiguous.
 const SHORT_ID_LEN_MIN: usize = 6;
 
 impl Store {
@@ -29,27 +29,27 @@ impl Store {
         self.doing(summaries, || "list campaigns".to_owned())
     }
 
-    /// The campaign that is meant: `latest`, or the beginning of a name.
+    /// The campaign that a user means by `latest`, or by the beginning of a name.
     pub fn campaign(&self, selector: &str) -> Result<CampaignId, StoreError> {
         let found = ids(&self.connection).and_then(|ids| select(&ids, selector));
         self.doing(found, || format!("find campaign `{selector}`"))
     }
 
-    /// What there is to tell about a campaign.
+    /// What is known about a campaign without reading its runs.
     pub fn summary(&self, campaign: CampaignId) -> Result<CampaignSummary, StoreError> {
         let summary =
             ids(&self.connection).and_then(|ids| summary(&self.connection, campaign, &ids));
         self.doing(summary, || format!("read campaign `{campaign}`"))
     }
 
-    /// The findings with which a campaign ended; `None` if it has not.
+    /// The findings of a campaign; `None` if it has not ended.
     pub fn findings(&self, campaign: CampaignId) -> Result<Option<String>, StoreError> {
         let sql = "SELECT findings FROM campaigns WHERE name = ?1";
         let findings = one(&self.connection, sql, campaign, |row| row.get(0));
         self.doing(findings, || format!("read the findings of campaign `{campaign}`"))
     }
 
-    /// The newest campaign of this root with such settings, ended or not.
+    /// The newest campaign of this root whose settings match, ended or not.
     pub fn newest(
         &self,
         root: &str,
@@ -66,8 +66,8 @@ impl Store {
         self.doing(suite, || format!("read the suite of campaign `{campaign}`"))
     }
 
-    /// The runs of a campaign, in the order in which they were recorded. Those recorded later are
-    /// not among them.
+    /// The runs of a campaign, in the order in which they were recorded. Runs recorded after this
+    /// call are not included.
     pub fn runs(&self, campaign: CampaignId) -> Result<Runs<'_>, StoreError> {
         let rows = run_rows(&self.connection, campaign);
         let (n_tests, rows) =
@@ -75,8 +75,8 @@ impl Store {
         Ok(Runs { store: self, campaign, n_tests, rows: rows.into_iter() })
     }
 
-    /// How tests fared in the campaigns that began last, this many: for each test, in each of them
-    /// that had it, newest first.
+    /// How tests fared in this many of the latest campaigns: for each test, one record for each
+    /// campaign that had it, newest first.
     pub fn test_records(
         &self,
         tests: &[&TestId],
@@ -135,7 +135,7 @@ impl Store {
     }
 }
 
-/// Counts what tests did in a run, plain or varied, by their places in the suite.
+/// Counts how tests ended in a run, plain or varied, by their positions in the suite.
 fn count(
     wanted: &mut BTreeMap<usize, (Tally, Tally)>,
     (experiment, observation): &(Experiment, Observation),
@@ -156,7 +156,7 @@ pub struct Runs<'s> {
     store: &'s Store,
     campaign: CampaignId,
     n_tests: usize,
-    /// Row and number of each run.
+    /// The row and number of each run.
     rows: std::vec::IntoIter<(i64, RunId)>,
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn entries(
     }
 }
 
-/// One row about a campaign; an error if there is no such campaign.
+/// One row about a campaign; an error if the campaign does not exist.
 fn one<T>(
     db: &Connection,
     sql: &str,

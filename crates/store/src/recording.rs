@@ -1,11 +1,11 @@
-//! What is remembered of a campaign from one of its runs to the next, so that none is read again.
+//! What is remembered about a campaign between its runs, so that nothing is read again.
 
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::campaign::CampaignId;
 use crate::error::StoreErrorKind;
 
-/// The campaign that was written to last: its row, and the rows of its tests' names.
+/// The campaign that was last written to: its row, and the rows of its tests' names.
 #[derive(Debug)]
 pub(crate) struct Recording {
     pub(crate) campaign: CampaignId,
@@ -14,13 +14,13 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// The row of the name of a test.
+    /// The row of a test's name.
     pub(crate) fn test(&self, test: usize) -> Result<i64, StoreErrorKind> {
         let n_tests = self.tests.len();
         self.tests.get(test).copied().ok_or(StoreErrorKind::UnknownTest { test, n_tests })
     }
 
-    /// Another process may have ended or pruned the campaign.
+    /// Checks that no other process has ended or pruned the campaign.
     pub(crate) fn check_open(&self, db: &Connection) -> Result<(), StoreErrorKind> {
         let sql = "SELECT ended IS NULL FROM campaigns WHERE id = ?1 AND name = ?2";
         let name = self.campaign.to_string();

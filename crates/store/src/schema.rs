@@ -1,10 +1,10 @@
-//! Which tables there are, and how an older file gets them.
+//! Which tables there are, and how older files are migrated to them.
 //!
-//! The version of a file is its `user_version`; the steps to reach it are [`MIGRATIONS`], step
-//! `n` leading from version `n` to `n + 1`. A step runs in the transaction that raises the
-//! version, so a file is of one version or of the next, never between. A file of a newer version
-//! than we know is refused before anything is written to it, also when another process raises the
-//! version while we have it open ([`check_current`]).
+//! The version of a file is its `user_version`; the steps to reach it are [`MIGRATIONS`], step `n`
+//! leading from version `n` to `n + 1`. A step runs in the transaction that raises the version, so
+//! a file is never between two versions. A file of a newer version than we know is refused before
+//! anything is written to it, even if another process raises the version while we have it open
+//! ([`check_current`]).
 //!
 //! **Adding a version:** write `schema/<n>.sql`, append it to [`MIGRATIONS`], and dump a file of
 //! the version before it into `tests/fixtures` (`tests/versions.rs` says how).
@@ -13,20 +13,20 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::StoreErrorKind;
 
-/// From the empty file to the current version.
+/// The steps from an empty file to the current version.
 const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
 
-/// Says that a `SQLite` file is a history of unflake: "unfl".
+/// Marks an `SQLite` file as a history of unflake: "unfl".
 const APPLICATION_ID: i64 = 0x756e_666c;
 
-/// Each try waits for one other process; more than this many do not begin at once.
+/// Each try waits for one other process; no more than this many begin at once.
 const WAL_TRIES: usize = 32;
 
 /// Sets the connection up, and brings the file to the current version.
 pub(crate) fn prepare(connection: &mut Connection) -> Result<(), StoreErrorKind> {
     let is_new = check_openable(connection, MIGRATIONS)?;
     if is_new {
-        // Only possible while there is no table; lets a pruned file shrink.
+        // This is only possible while there is no table; it lets a pruned file shrink.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     migrate(connection, MIGRATIONS)?;
@@ -36,15 +36,15 @@ pub(crate) fn prepare(connection: &mut Connection) -> Result<(), StoreErrorKind>
     Ok(())
 }
 
-/// Whether the file has a write-ahead log now. Not a given: some network file systems cannot, and
-/// others may be at work. Then every commit waits for the disk, which is slow and as safe.
+/// Whether the file now has a write-ahead log. Some network file systems cannot have one, and
+/// others may be at work. Then every commit waits for the disk, which is slow but just as safe.
 fn enter_wal(connection: &Connection) -> Result<bool, StoreErrorKind> {
     for _ in 0..WAL_TRIES {
         let mode = connection
             .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
         match mode.map_err(StoreErrorKind::from) {
             Ok(mode) => return Ok(mode == "wal"),
-            // The change of mode does not wait for others; a transaction does.
+            // Changing the mode does not wait for others; a transaction does.
             Err(StoreErrorKind::Busy) => connection.execute_batch("BEGIN IMMEDIATE; COMMIT")?,
             Err(kind) => return Err(kind),
         }
@@ -52,14 +52,14 @@ fn enter_wal(connection: &Connection) -> Result<bool, StoreErrorKind> {
     Ok(false)
 }
 
-/// An error if the file is of another version than this program writes.
+/// An error unless the file has the version that this program writes.
 pub(crate) fn check_current(connection: &Connection) -> Result<(), StoreErrorKind> {
     let found = version(connection)?;
     let known = current(MIGRATIONS);
     if found == known { Ok(()) } else { Err(StoreErrorKind::TooNew { found, known }) }
 }
 
-/// Whether the file is new; an error if it is not for us. Writes nothing.
+/// Whether the file is new; an error if it is not ours. Writes nothing.
 fn check_openable(connection: &Connection, steps: &[&str]) -> Result<bool, StoreErrorKind> {
     let n_tables: i64 =
         connection.query_row("SELECT COUNT(*) FROM sqlite_schema", (), |row| row.get(0))?;
@@ -73,12 +73,12 @@ fn check_openable(connection: &Connection, steps: &[&str]) -> Result<bool, Store
     }
 }
 
-/// Takes the steps that the file has not taken yet.
+/// Takes the steps that the file still needs.
 fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreErrorKind> {
     if version(connection)? == current(steps) {
         return Ok(());
     }
-    // Another process may be doing the same: look again once the file is ours.
+    // Another process may be doing the same: look again once the file is locked.
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     check_openable(&transaction, steps)?;
     let found = usize::try_from(version(&transaction)?).map_err(|_| StoreErrorKind::NotAHistory)?;

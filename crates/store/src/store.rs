@@ -1,7 +1,7 @@
-//! The history of one project, as a file that is open.
+//! The history of one project, as an open file.
 //!
-//! What can be asked of it stands where it is done: writing (`write`), reading (`read`,
-//! `failures`), forgetting (`prune`), claiming (`claim`).
+//! Its operations are in other modules: writing (`write`), reading (`read`, `failures`), forgetting
+//! (`prune`), claiming (`claim`).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,16 +21,16 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
-    /// The campaign that was written to last.
+    /// The campaign that was last written to.
     pub(crate) recording: Option<Recording>,
 }
 
 impl Store {
-    /// Opens the history in this file, which is made if it is not there. A folder that is made for
-    /// it is hidden from Git, and nobody else may read what is in it.
+    /// Opens the history in this file, which is made if it does not exist. If its folder is made
+    /// too, that is hidden from Git, and nobody else may read it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let opened = private::make(path).map_err(StoreErrorKind::Folder).and_then(|()| {
-            // Without the default `URI`: a path is a path, also when it begins with `file:`.
+            // Without the default `URI`: a path is a path, even if it begins with `file:`.
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
                 | OpenFlags::SQLITE_OPEN_CREATE
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -41,7 +41,7 @@ impl Store {
         Self::new(opened, path)
     }
 
-    /// A history that lives as long as the value. For tests, and for users who want no file.
+    /// A history that lives as long as this value. For tests, and for users who want no file.
     pub fn open_in_memory() -> Result<Self, StoreError> {
         let opened = Connection::open_in_memory().map_err(StoreErrorKind::from).and_then(prepared);
         Self::new(opened, Path::new(":memory:"))
@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    /// Says of an error what we were doing.
+    /// Adds to an error what we were doing.
     pub(crate) fn doing<T>(
         &self,
         result: Result<T, StoreErrorKind>,

@@ -1,20 +1,20 @@
 //! Texts of failures, cut to size.
 //!
 //! A test can print gigabytes before it fails. The beginning says what was done and the end what
-//! went wrong, so it is the middle that goes, and its place says so.
+//! went wrong, so the middle is cut out and replaced by a note.
 
 use std::borrow::Cow;
 
-/// What is kept of the text of a failure, in bytes.
+/// How many bytes of a failure's text are kept.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// What is kept of the message of a failure, in bytes.
+/// How many bytes of a failure's message are kept.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// Room for the words that stand where the middle was.
+/// Room for the note that replaces the middle.
 const NOTE_BYTES_MAX: usize = 48;
 
-/// The text, without its middle if it is longer than that.
+/// The text, without its middle if it is longer than `bytes_max`.
 pub(crate) fn bounded(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return text.into();

@@ -1,6 +1,6 @@
 //! Writing: a campaign begins, its runs are recorded one by one, it ends.
 //!
-//! Every write is one transaction that takes the file from its start: what it checks is still true
+//! Every write is one transaction that locks the file from its start: what it checks still holds
 //! when it writes, and a file that a newer program has changed in the meantime is left alone.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::{failures, pack, read, schema};
 
 impl Store {
-    /// Begins a campaign.
+    /// Begins a campaign and returns its name.
     pub fn begin(&mut self, campaign: &Campaign<'_>) -> Result<CampaignId, StoreError> {
         let begun = write(&mut self.connection, |db| {
             let entries = intern(db, campaign.suite)?;
@@ -33,7 +33,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Records a run, and what its failed attempts said. When this returns, the run survives the
+    /// Records a run and the texts of its failed attempts. When this returns, the run survives the
     /// death of the process.
     pub fn record(
         &mut self,
@@ -46,7 +46,7 @@ impl Store {
         self.doing(recorded, || format!("record run {} of campaign `{campaign}`", experiment.run.0))
     }
 
-    /// Ends a campaign. What was found when it ended before, if it did, is replaced.
+    /// Ends a campaign. Findings of an earlier end are replaced.
     pub fn finish(
         &mut self,
         campaign: CampaignId,
@@ -56,7 +56,7 @@ impl Store {
         self.doing(finished, || format!("end campaign `{campaign}`"))
     }
 
-    /// Takes up a campaign that has ended, so that runs can be added. What was found stays until it
+    /// Reopens a campaign that has ended, so that runs can be added. Its findings stay until it
     /// ends again.
     pub fn reopen(&mut self, campaign: CampaignId) -> Result<(), StoreError> {
         let reopened = write(&mut self.connection, |db| {
@@ -117,7 +117,7 @@ impl Store {
     }
 }
 
-/// One transaction, or nothing of it.
+/// Runs one transaction, completely or not at all.
 pub(crate) fn write<T>(
     connection: &mut Connection,
     body: impl FnOnce(&Connection) -> Result<T, StoreErrorKind>,
@@ -179,7 +179,7 @@ fn failed_attempt<'o>(
         .ok_or(StoreErrorKind::NotAFailure { position, attempt })
 }
 
-/// Two campaigns that begin alike in the same millisecond get different names.
+/// Gives different names to campaigns that begin alike in the same millisecond.
 fn free_id(db: &Connection, campaign: &Campaign<'_>) -> Result<CampaignId, StoreErrorKind> {
     let mut select = db.prepare_cached("SELECT 1 FROM campaigns WHERE name = ?1")?;
     let mut n_taken = 0;
@@ -258,7 +258,7 @@ mod tests {
         (experiment, Observation::of(run, attempts, duration))
     }
 
-    /// `SQLite` answers a write beyond `max_page_count` as it answers one beyond the disk.
+    /// `SQLite` answers a write beyond `max_page_count` as if the disk were full.
     fn limit_pages(store: &Store, n_pages: i64) {
         let set = |db: &Connection| {
             db.pragma_update_and_check(None, "max_page_count", n_pages, |row| row.get::<_, i64>(0))

@@ -1,8 +1,8 @@
-//! Messages on a stream: four bytes length (big endian), then that many bytes of JSON.
+//! Messages on a stream: a length in four bytes (big endian), then that many bytes of JSON.
 //!
 //! The other end may be a process whose tests have scribbled over our socket, so a reader trusts
 //! nothing: lengths have a limit, memory grows with what has arrived and not with what was
-//! promised, and an error quotes the bytes that made no sense.
+//! promised, and an error quotes the bytes that are not understood.
 
 use std::io::{self, Read, Write};
 
@@ -11,41 +11,41 @@ use serde::de::DeserializeOwned;
 
 use crate::{FromAgent, ToAgent};
 
-/// The longest first message; who has not shown the token yet, gets no more memory than this.
+/// The longest first message; a peer that has not shown its token gets no more memory than this.
 pub const HELLO_BYTES_MAX: u32 = 64 << 10;
-/// The longest message of a run: four texts of 64 KiB, six bytes a character, and room to spare.
+/// The longest message of a run: four texts of 64 KiB, six bytes a character, and some reserve.
 pub const RUN_BYTES_MAX: u32 = 4 << 20;
 /// The longest message of a server: a suite of a million tests.
 pub const SERVER_BYTES_MAX: u32 = 512 << 20;
 
-/// How much of a message that makes no sense is quoted.
+/// How many bytes of a malformed message are quoted.
 const QUOTE_BYTES_MAX: usize = 120;
 
-/// Why there is no message to be had from a stream.
+/// Why no message can be read from a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The stream ended inside a message.
     #[error("the stream ended after {got} of {expected} bytes of a message")]
     Cut {
-        /// How many bytes came.
+        /// How many bytes arrived.
         got: u64,
-        /// How many were promised.
+        /// How many bytes were announced.
         expected: u64,
     },
     /// The length is out of bounds.
     #[error("a message of {length} bytes is longer than the {limit} allowed here")]
     TooLong {
-        /// The length promised.
+        /// The length that was announced.
         length: u32,
         /// The limit.
         limit: u32,
     },
-    /// The bytes are no message, or a known message without something it must have.
+    /// The bytes are not a message, or a known message lacks something required.
     #[error("`{quote}` is not a message of this protocol")]
     Malformed {
         /// The first bytes.
         quote: String,
-        /// What was wrong.
+        /// What is wrong with them.
         #[source]
         source: serde_json::Error,
     },
@@ -56,7 +56,7 @@ pub enum FrameError {
 
 /// A type whose values travel in frames.
 pub trait Message: Serialize + DeserializeOwned {
-    /// The names of all messages of this direction.
+    /// The names of all messages in this direction.
     const NAMES: &'static [&'static str];
 }
 
@@ -79,7 +79,7 @@ impl Message for ToAgent {
     const NAMES: &'static [&'static str] = &["run", "stop"];
 }
 
-/// The next message we know, or `None` where the stream ends between messages.
+/// The next message that we know, or `None` if the stream ends between messages.
 pub fn read<M: Message>(stream: &mut impl Read, limit: u32) -> Result<Option<M>, FrameError> {
     loop {
         let Some(bytes) = read_bytes(stream, limit)? else { return Ok(None) };
@@ -89,7 +89,7 @@ pub fn read<M: Message>(stream: &mut impl Read, limit: u32) -> Result<Option<M>,
     }
 }
 
-/// Writes one message, in one piece.
+/// Writes one message with a single call.
 pub fn write<M: Message>(stream: &mut impl Write, message: &M) -> io::Result<()> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
@@ -123,10 +123,10 @@ fn read_up_to(stream: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The message, or `None` if it is well formed and has a name we do not know.
+/// The message, or `None` if it is well formed but has an unknown name.
 fn decode<M: Message>(bytes: &[u8]) -> Result<Option<M>, FrameError> {
     serde_json::from_slice(bytes).map(Some).or_else(|source| {
-        // Only now, because a message we know is the rule, and reading its name first costs time.
+        // This comes last, because most messages are known, and reading the name first costs time.
         let names = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(bytes);
         let is_news = names.is_ok_and(|names| {
             names.len() == 1 && names.keys().all(|name| !M::NAMES.contains(&name.as_str()))
@@ -204,7 +204,7 @@ mod tests {
         ]);
         let phase = proptest::sample::select(vec![Phase::Setup, Phase::Call, Phase::Teardown]);
         let texts = any::<[Option<String>; 4]>();
-        // Parts of 1024 are exact in decimals; others may lose their last bit on the way.
+        // Multiples of 1/1024 are exact in decimals; others may lose their last bit on the way.
         let seconds = any::<u16>().prop_map(|n| f64::from(n) / 1024.0);
         (any::<(u16, bool)>(), outcome, phase, seconds, texts).prop_map(
             |((position, attempt), outcome, phase, seconds, [message, text, stdout, stderr])| {
@@ -319,7 +319,7 @@ mod tests {
 
         #[test]
         fn noise_never_takes_more_than_it_brings(noise in any::<Vec<u8>>()) {
-            // Any result will do: what counts is that there is one, without a panic.
+            // Any result will do, as long as it does not panic.
             let _ = read_all::<FromAgent>(&noise, SERVER_BYTES_MAX);
         }
     }

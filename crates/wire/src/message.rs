@@ -10,55 +10,55 @@ use serde::{Deserialize, Serialize};
 pub enum FromAgent {
     /// The first message of every connection.
     Hello(Hello),
-    /// Server: what there is to run.
+    /// Server: the tests that were collected.
     Collected(Collected),
-    /// Server: nothing could be collected. Run: what it did says nothing about its tests.
+    /// Server: nothing could be collected. Run: what happened says nothing about its tests.
     Failed {
-        /// What was tried.
+        /// The step that failed.
         what: String,
         /// The whole complaint.
         text: String,
     },
-    /// Run: tests are under way, and the agent cannot see which.
+    /// Run: tests are in progress, but the agent cannot see which.
     Alive {},
-    /// Server: a child for the run exists.
+    /// Server: the child process for the run exists.
     Forked {
-        /// Its run.
+        /// The number of the run.
         run: u64,
-        /// Its process id, as the engine sees it.
+        /// The process id of the child, as the engine sees it.
         pid: u32,
     },
     /// Server: the child of the run is gone.
     Exited {
-        /// Its run.
+        /// The number of the run.
         run: u64,
-        /// Its exit status, if it left by itself.
+        /// The exit status of the child, if it exited by itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
-        /// The signal that killed it, if one did.
+        /// The signal that killed the child, if one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<i32>,
-        /// The end of what it wrote to its standard error past all capture.
+        /// The end of what the child wrote to its standard error outside all capture.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stderr: Option<String>,
     },
     /// Run: which levels of isolation hold.
     Isolated {
-        /// Those that do.
+        /// The levels that hold.
         applied: Vec<Level>,
-        /// Those that do not.
+        /// The levels that do not, with the reasons.
         refused: Vec<Refused>,
     },
     /// Run: an attempt begins.
     Start {
-        /// The place of the test in the order of the run.
+        /// The position of the test in the order of the run.
         position: usize,
-        /// Which attempt of it, from 0.
+        /// The number of the attempt among those of this test, from 0.
         attempt: usize,
     },
     /// Run: an attempt is over, teardown included.
     End(End),
-    /// Run: which functions an attempt called, in a traced run, before its end is told.
+    /// Run: the functions that an attempt called, in a traced run; precedes its end.
     Traced(Traced),
     /// Run: state was put back.
     Restored(Restored),
@@ -66,10 +66,10 @@ pub enum FromAgent {
     Perturbed(Perturbed),
     /// Run: the last fixture was torn down.
     Done {
-        /// Whether something was too large to be watched as a whole.
+        /// Whether something was too large to be watched completely.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_part: bool,
-        /// Which open choices there were, if they were made on purpose.
+        /// The open choices that came up, if they were perturbed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         chosen: Option<Chosen>,
     },
@@ -82,28 +82,28 @@ pub enum FromAgent {
 pub enum ToAgent {
     /// Run these tests.
     Run(Run),
-    /// Leave; kill the children.
+    /// Kill the children and exit.
     Stop {},
 }
 
-/// Who is at the other end.
+/// The first message, which says who is at the other end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The version of the protocol it speaks.
+    /// The protocol version that the agent speaks.
     pub version: u32,
     /// What the connection is for.
     pub role: Role,
-    /// With [`Role::Run`]: which run.
+    /// The number of the run, with [`Role::Run`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// The secret it was started with.
+    /// The secret that the agent was given when it was started.
     pub token: String,
-    /// Its process id, as it sees it.
+    /// The process id of the agent, as it sees it.
     pub pid: u32,
-    /// The version of what the runner runs in.
+    /// The version of the runtime that the runner uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// Name and version of the runner.
+    /// The name and version of the runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
 }
@@ -112,39 +112,39 @@ pub struct Hello {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Collecting, and forking runs.
+    /// The connection of the process that collects and forks.
     Server,
-    /// One run.
+    /// The connection of one run.
     Run,
 }
 
-/// What there is to run.
+/// The tests that there are to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collected {
-    /// In the order in which the runner would run them.
+    /// The tests, in the order in which the runner would run them.
     pub tests: Vec<CollectedTest>,
     /// What could not be collected.
     pub errors: Vec<CollectionError>,
-    /// Why forking is unsafe, if it is.
+    /// Why forking is unsafe; `None` if it is safe.
     pub fork: Option<String>,
-    /// The folder the ids are relative to.
+    /// The folder that ids are relative to.
     pub rootdir: String,
-    /// Name and version of the runner.
+    /// The name and version of the runner.
     pub runner: String,
-    /// Plugins of the runner that are loaded.
+    /// The plugins that the runner has loaded.
     pub plugins: Vec<String>,
 }
 
-/// One test.
+/// A test that was collected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectedTest {
     /// Its name, exactly as the runner spells it.
     pub id: String,
-    /// The tests it is kept together with: its file, and the class in it if there is one.
+    /// The tests that it is kept together with: its file, and its class within the file, if any.
     pub class: String,
-    /// The file it stands in.
+    /// The file that defines it.
     pub file: String,
-    /// Whether nobody knows how to run it a second time in one process as if it were the first.
+    /// Whether it cannot be run a second time in one process as if it were the first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
 }
@@ -152,7 +152,7 @@ pub struct CollectedTest {
 /// Something that could not be collected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectionError {
-    /// The file or node.
+    /// The file or node that could not be collected.
     #[serde(rename = "where")]
     pub place: String,
     /// The whole complaint.
@@ -163,77 +163,78 @@ pub struct CollectionError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of the message by itself")]
 pub struct Run {
-    /// The number under which it is reported.
+    /// The number under which the run is reported.
     pub run: u64,
-    /// Places in [`Collected::tests`], first to last.
+    /// Positions in [`Collected::tests`], first to last.
     pub order: Vec<usize>,
     /// Whether each test is run a second time before the next one starts.
     pub twice: bool,
     /// Which levels of isolation to apply.
     pub isolation: Vec<Level>,
-    /// A private folder for the run.
+    /// A private folder for the files of the run.
     pub scratch: String,
-    /// Whether the agent itself is to run them, and then leave.
+    /// Whether the agent runs the tests in its own process, and then exits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_place: bool,
-    /// Whether it is asked for ahead: it begins when another one has ended.
+    /// Whether the run is queued: it begins when another one has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_ahead: bool,
-    /// Tests, as in `order`, whose failures need no traceback, because one was told already.
+    /// Positions in `order` of tests whose failures need no traceback, because one was reported
+    /// already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brief: Vec<usize>,
-    /// Which kinds of state to watch; none is watched if this is absent.
+    /// The kinds of state to watch; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Vec<String>>,
-    /// Which state to put back on the way.
+    /// The state to put back on the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
-    /// Which circumstances to make otherwise; nothing is touched if this is absent.
+    /// The circumstances to perturb; nothing is touched if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturb: Option<Box<Perturb>>,
-    /// Which open choices to make on purpose; none if this is absent.
+    /// The open choices to perturb; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choices: Option<Choices>,
-    /// Whether to tell which functions each test calls.
+    /// Whether to report the functions that each test calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace: bool,
-    /// Whether to tell how often, too, where the agent can.
+    /// Whether to report also how often each is called, if the agent can.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub count: bool,
 }
 
-/// Circumstances to be perturbed. Those that are not named are held fixed.
+/// Circumstances to perturb. All factors that are not named are held fixed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perturb {
-    /// Which.
+    /// The names of the factors.
     pub factors: Vec<String>,
-    /// What each then is follows from this.
+    /// The seed that decides what each factor is set to.
     pub seed: u64,
 }
 
-/// What became of it.
+/// The result of perturbing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perturbed {
-    /// What was perturbed.
+    /// The circumstances that were perturbed.
     pub applied: Vec<Applied>,
-    /// What could not be.
+    /// The circumstances that could not be perturbed.
     pub refused: Vec<RefusedFactor>,
 }
 
 /// A circumstance that was perturbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    /// Which.
+    /// The name of the factor.
     pub factor: String,
-    /// What it is now, for people.
+    /// What it was set to, for people.
     pub how: String,
-    /// Variables of the environment that do the same for a plain runner.
+    /// Environment variables that do the same for a plain runner.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// A statement of Python that does nearly the same when a test begins in a plain runner.
+    /// A Python statement that does nearly the same when a test begins in a plain runner.
     #[serde(default)]
     pub first: Option<String>,
-    /// A statement of the shell that does the same before a plain runner is started.
+    /// A shell statement that does the same before a plain runner is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
@@ -241,31 +242,32 @@ pub struct Applied {
 /// A circumstance that could not be perturbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedFactor {
-    /// Which.
+    /// The name of the factor.
     pub factor: String,
     /// The reason, for people.
     pub why: String,
 }
 
 /// Choices that language and libraries leave open (the order of a set, of a folder, of what
-/// reflection lists), made on purpose. They are numbered from 1 in the order in which they come up.
+/// reflection lists), perturbed on purpose. They are numbered from 1 in the order in which they
+/// come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices {
     /// The same seed makes the same choices.
     pub seed: u64,
-    /// The first that is made.
+    /// The number of the first choice to perturb.
     pub first: u64,
-    /// The last that is made; all from the first on without.
+    /// The number of the last one; absent to perturb all from the first on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<u64>,
 }
 
-/// What became of them.
+/// The open choices of a run that perturbed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// How many came up.
+    /// How many choices came up.
     pub n: u64,
-    /// Who asked, innermost first, if only one was to be made.
+    /// The stack that asked, innermost call first, if only one choice was to be perturbed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
 }
@@ -273,34 +275,34 @@ pub struct Chosen {
 /// The functions that an attempt called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
-    /// The place of the test in the order of the run.
+    /// The position of the test in the order of the run.
     pub position: usize,
-    /// Which attempt of it, from 0.
+    /// The number of the attempt among those of this test, from 0.
     pub attempt: usize,
-    /// By number, each once.
+    /// The numbers of the functions, without duplicates.
     #[serde(with = "crate::numbers")]
     pub functions: Vec<usize>,
-    /// How often each was called, where that was counted.
+    /// How often each function was called, if that was counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
-    /// The functions that are new in this run. They are numbered as they are told, from 0.
+    /// The functions that are new in this run. They are numbered in the order of reporting, from 0.
     pub names: Vec<Function>,
-    /// Functions that it must have called, of which no call was seen. They have no number.
+    /// Functions that it must have called, although no call was seen. They have no number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<Function>,
 }
 
-/// A function, by name.
+/// A function that a test called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Function {
-    /// The module it is of.
+    /// The module that defines it.
     pub module: String,
-    /// Its name there, with the class if it is of one.
+    /// Its name within the module, with its class if it has one.
     pub name: String,
-    /// The file it stands in, if it is written in the language of the tests.
+    /// The file that defines it, if it is written in the language of the tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The line on which it begins.
+    /// Its first line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
@@ -308,73 +310,73 @@ pub struct Function {
 /// State to be put back to what it was before the first test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
-    /// Before the attempt at this place of the order.
+    /// The place in the order of the attempt before which it is put back.
     pub before: usize,
-    /// Whether it is done again after every so many attempts, and all fixtures are torn down
-    /// before: tests so far apart do not meet.
+    /// Whether to repeat this after every `before` attempts, tearing down all fixtures first, so
+    /// that tests further apart do not affect each other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// Where it is, as changes name it.
+    /// The places of the state, as changes name them.
     pub items: Vec<String>,
-    /// Whether these are what is *not* put back.
+    /// Whether to put back everything *except* these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_but: bool,
 }
 
-/// What became of it.
+/// The result of putting state back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
-    /// What was put back.
+    /// The places that were put back.
     pub items: Vec<String>,
-    /// What could not be.
+    /// The places that could not be put back.
     pub failed: Vec<NotRestored>,
 }
 
 /// State that could not be put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotRestored {
-    /// Where it is.
+    /// The place of the state.
     #[serde(rename = "where")]
     pub place: String,
     /// The reason, for people.
     pub why: String,
 }
 
-/// A part of the state that a test left different from how it found it.
+/// A piece of state that a test left different from how it found it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Where it is, in the notation of the language.
+    /// Where the state is, in the notation of the language.
     #[serde(rename = "where")]
     pub place: String,
-    /// Of what kind it is, by a name of `unflake_model::StateKind`.
+    /// The kind of state, by its name in `unflake_model::StateKind`.
     pub kind: String,
-    /// What it was, unless it was not there.
+    /// The value before; absent if there was none.
     #[serde(default)]
     pub before: Option<String>,
-    /// What it is, unless it is gone.
+    /// The value after; absent if it is gone.
     #[serde(default)]
     pub after: Option<String>,
-    /// The fixture that made it, if that outlives the test and fixtures were asked for.
+    /// The fixture that made the change, if it outlives the test and fixtures were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// A part of the world that a run can have for itself.
+/// A part of the world that a run can have to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Process ids: stray processes die with the run.
+    /// Process ids: stray processes end with the run.
     Pid,
-    /// The work tree: what is written there is dropped.
+    /// The work tree: what is written there is discarded.
     Tree,
-    /// The home folder, likewise.
+    /// The home folder: what is written there is discarded.
     Home,
-    /// The network, with loopback up.
+    /// The network: only loopback is up.
     Net,
 }
 
 impl Level {
-    /// The word for it.
+    /// The name of the level in texts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pid => "pid",
@@ -385,10 +387,10 @@ impl Level {
     }
 }
 
-/// A level of isolation that could not be had.
+/// A level of isolation that was not available.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Which.
+    /// The level that was refused.
     pub level: Level,
     /// The reason, for people.
     pub why: String,
@@ -397,9 +399,9 @@ pub struct Refused {
 /// How an attempt ended, in the words of the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// The place of the test in the order of the run.
+    /// The position of the test in the order of the run.
     pub position: usize,
-    /// Which attempt of it, from 0.
+    /// The number of the attempt among those of this test, from 0.
     pub attempt: usize,
     /// How it ended.
     pub outcome: Ended,
@@ -419,7 +421,7 @@ pub struct End {
     /// What the test wrote to standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// What it left different from how it found it, in a watched run.
+    /// What the test left changed, in a watched run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// How many more such changes there were.
@@ -427,17 +429,17 @@ pub struct End {
     pub more: u64,
 }
 
-/// The outcomes an agent can see. That a process was killed, only the engine can.
+/// The outcomes that an agent can see. Only the engine sees that a process was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// Ran to its end without complaint.
+    /// The test ran to its end without complaint.
     Passed,
-    /// Complained.
+    /// The test complained.
     Failed,
-    /// Could not be run.
+    /// The test could not be run.
     Error,
-    /// Declined to run.
+    /// The test was skipped.
     Skipped,
 }
 
@@ -449,6 +451,6 @@ pub enum Phase {
     Setup,
     /// The test itself.
     Call,
-    /// After it.
+    /// After the test itself.
     Teardown,
 }

@@ -1,8 +1,8 @@
-//! How are many numbers written in few strokes?
+//! Many numbers in few characters.
 //!
-//! As one text, four bytes a number, the lowest first, two hexadecimal digits a byte: an agent has
-//! them in memory like this already, and a test may call hundreds of functions. To write a list of
-//! them in JSON costs the agent more than to find out which they are.
+//! They are one text, with eight hexadecimal digits a number, the lowest byte first: this is how an
+//! agent has them in memory, and a test may call hundreds of functions. Writing them as a list in
+//! JSON costs the agent more than finding out which they are.
 
 use serde::de::Error as _;
 use serde::ser::Error as _;

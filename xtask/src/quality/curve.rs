@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-/// What is drawn.
+/// A chart to draw.
 pub(super) struct Chart {
     pub(super) title: String,
-    /// What the horizontal axis is.
+    /// The label of the horizontal axis.
     pub(super) x: String,
     pub(super) lines: Vec<Line>,
 }
@@ -23,7 +23,7 @@ const RIGHT: f64 = 20.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 
-/// Points drawn of each curve.
+/// How many points to draw for each curve.
 const POINTS_MAX: usize = 120;
 
 const COLOURS: [&str; 7] =

@@ -1,14 +1,14 @@
 //! Order-dependent Java tests with their polluters, cleaners and state-setters: in what share of
 //! all orders does each fail?
 //!
-//! The published means (detection spec, section 4, chapter 3) are over 249 tests, of which these
-//! are some; so the comparison is of size, not of digits. What can be checked here is that every
-//! test has an exact answer, and that real orders agree with it: for each test orders are drawn by
-//! the strategies of this project, the outcome of each is predicted by definition 3.1, and the
-//! share of failures must be what was counted.
+//! The published means (detection spec, section 4, chapter 3) are over 249 tests, which include
+//! these; so only their size is compared, not their digits. What can be checked here is that every
+//! test has an exact answer, and that real orders agree with it: orders are drawn for each test by
+//! the strategies of this project, the outcome in each is predicted by definition 3.1, and the
+//! share of failures must be the counted one.
 //!
-//! Limit: the list gives the dependencies that were found, not all there are. A polluter or a
-//! cleaner that is missing changes the rate.
+//! Limit: the list has the dependencies that were found, not all that exist. A missing polluter or
+//! cleaner changes the rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -30,9 +30,9 @@ mod listed;
 
 const FILE: &str = "dependencies-java.csv";
 const N_SAMPLES: u64 = 100_000;
-/// Orders drawn to check a counted rate.
+/// How many orders to draw to check a counted rate.
 const N_DRAWN: u64 = 10_000;
-/// So high that of hundreds of rates none is refuted by chance.
+/// So high that chance refutes none of hundreds of rates.
 const DRAWN_CONFIDENCE: f64 = 0.999_999;
 const N_LOWEST: usize = 5;
 
@@ -76,13 +76,13 @@ impl Rated {
         matches!(self.test.role, Role::Victim(_))
     }
 
-    /// Assumption A2 of the closed forms: all that matters is in one class.
+    /// Assumption A2 of the closed forms: everything that matters is in one class.
     fn is_in_one_class(&self) -> bool {
         self.test.suite.n_classes() == 1
     }
 }
 
-/// What the file holds, and what of it could not be used.
+/// What the file contains, and which parts could not be used.
 fn what_is_there(rated: &[Rated], n_rows: usize, left_out: &BTreeMap<&str, usize>) {
     let count = |is: &dyn Fn(&Rated) -> bool| rated.iter().filter(|rated| is(rated)).count();
     let projects: BTreeSet<&str> = rated.iter().map(|r| r.test.place.project.as_str()).collect();
@@ -206,7 +206,7 @@ fn differences(rated: &[Rated]) {
     print!("{}", render(&rows));
 }
 
-/// A share in whole millionths of a millionth, so that equal differences are equal numbers.
+/// The share in whole millionths of a millionth, so that equal differences are equal numbers.
 fn whole(share: f64) -> f64 {
     (1e12 * share).round()
 }
@@ -237,12 +237,12 @@ fn lowest(rated: &[Rated]) {
     print!("{}", render(&rows));
 }
 
-/// The end of a name made of parts.
+/// The last `n` parts of a name.
 fn last_parts(name: &str, separator: char, n: usize) -> &str {
     name.rmatch_indices(separator).nth(n - 1).map_or(name, |(at, _)| &name[at + 1..])
 }
 
-/// Draws orders and predicts their outcomes; the error if they do not bear out what was counted.
+/// Draws orders and predicts their outcomes; an error if they do not confirm the counted rates.
 fn drawn_orders(rated: &[Rated]) -> Result<(), String> {
     let confidence = Confidence::new(DRAWN_CONFIDENCE).map_err(|error| error.to_string())?;
     let mut refuted = Vec::new();

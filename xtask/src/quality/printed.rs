@@ -1,15 +1,15 @@
 //! Does a number of ours agree with one that others printed?
 //!
-//! They printed few digits (`1.60E-38`) or many (`0.01161263`), so there are two answers. The
-//! *rule* is the one the project promises: the two are within 1e-6, or within half a unit of the
-//! last digit printed. For tiny numbers it asks for nothing. The *digits* are stricter: half a unit
-//! of the last digit printed, always. A bare `0` or `1` is read as seven decimals, which is what R
-//! shows.
+//! Some were printed with few digits (`1.60E-38`), some with many (`0.01161263`), so there are two
+//! criteria. The *rule* is the one the project promises: the two are within 1e-6, or within half a
+//! unit of the last printed digit. It says nothing about tiny numbers. The *digits* are stricter:
+//! always half a unit of the last printed digit. A bare `0` or `1` is read as seven decimals, which
+//! is what R shows.
 
-/// How far two numbers may lie apart by the rule.
+/// The tolerance of the rule.
 const TOLERANCE: f64 = 1e-6;
 
-/// A probability as it stands in print.
+/// A probability as it was printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Printed {
     pub(super) value: f64,
@@ -18,7 +18,7 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// `None` if the text is no probability.
+    /// `None` if the text is not a probability.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let value: f64 = text.parse().ok()?;
         if !(0.0..=1.0).contains(&value) {
@@ -37,12 +37,13 @@ impl Printed {
         (ours - self.value).abs()
     }
 
-    /// The rule.
+    /// Whether our number agrees by the rule.
     pub(super) fn agrees(self, ours: f64) -> bool {
         self.difference(ours) <= TOLERANCE.max(self.half_unit)
     }
 
-    /// The digits. They were rounded twice, and 1e-3 of a unit is allowed for that.
+    /// Whether our number has the printed digits. They were rounded twice, so 1e-3 of a unit is
+    /// added.
     pub(super) fn has_digits_of(self, ours: f64) -> bool {
         self.difference(ours) <= self.half_unit * 1.002
     }

@@ -10,7 +10,7 @@ use csv::{ReaderBuilder, StringRecord};
 pub(super) struct DataFile {
     name: String,
     head: StringRecord,
-    /// With the line each starts on.
+    /// The records, each with the line on which it starts.
     records: Vec<(u64, StringRecord)>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Row<'a> {
 }
 
 impl DataFile {
-    /// Reads the file of this name in the folder.
+    /// Reads the file with this name in the folder.
     pub(super) fn open(folder: &Path, name: &str) -> Result<Self, String> {
         let path = folder.join(name);
         let shown = path.display().to_string();
@@ -33,9 +33,9 @@ impl DataFile {
     }
 
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, String> {
-        // The message of the reader has the line.
+        // The message of the reader includes the line.
         let refused = |error: csv::Error| format!("cannot read `{name}`: {error}");
-        // It counts lines one short where they end in two characters.
+        // The reader is one line short for each line end of two characters.
         let text = text.replace("\r\n", "\n");
         let mut reader = ReaderBuilder::new().from_reader(text.as_bytes());
         let head = reader.headers().map_err(refused)?.clone();
@@ -78,7 +78,7 @@ impl<'a> Row<'a> {
         self.text(column)?.parse().map_err(|_| self.fault(column, &format!("is not {what}")))
     }
 
-    /// The message that the value in a column is not what it should be.
+    /// A message that the value in a column is invalid.
     pub(super) fn fault(self, column: &str, complaint: &str) -> String {
         let Self { file, line, .. } = self;
         let value = self.text(column).unwrap_or_default();

@@ -2,15 +2,15 @@
 //! itself, with 95 % probability?
 //!
 //! The study's answer is 170. Ours comes from the model of rerunning (characteristic-functions
-//! spec): with the shares of passes and failures in the runs of one order, the fewest runs `n` with
-//! `U(n) >= 95 %`. What matters far more than the formula is *which tests are asked*. The runs were
-//! made in iterations on different machines, and most tests whose outcomes differ at all differ
-//! only between iterations: the study calls those infrastructure-flaky and counts as
+//! spec): given the shares of passes and failures in the runs of one order, the fewest runs `n`
+//! with `U(n) >= 95 %`. What matters far more than the formula is *which tests are included*. The
+//! runs were made in iterations on different machines, and most tests whose outcomes differ at all
+//! differ only between iterations: the study calls those infrastructure-flaky and counts as
 //! non-deterministic (NOD) the tests that did both within one iteration. The report computes each
-//! reading, so that one can see which choice costs what.
+//! reading, which shows the effect of each choice.
 //!
 //! Limit: a test is listed only if it did show itself in about 200 runs, so rarer ones are missing
-//! from every median here, as from the published one.
+//! from every median here, as they are from the published one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ const FILE: &str = "rerun-counts-python.csv";
 const PUBLISHED: u64 = 170;
 const N_RESAMPLES: usize = 2000;
 
-/// Why the median differs from the published one, as far as the table tells.
+/// Why the median differs from the published one, as far as can be told.
 const WHY: &str = "\
 Not the formula: the simpler one gives the same median. Hardly the choice of tests: the study
 counts about 980 NOD tests (13 % of 7571) in twice as many projects, and any other choice or
@@ -48,15 +48,15 @@ needs a number of runs nearer to 170.";
 #[derive(Clone, Copy)]
 struct Counts {
     passed: u64,
-    /// Where the test itself failed; errors in setting up or tearing down come on top.
+    /// How often the test itself failed; errors of set-up or teardown are not included.
     failed: u64,
-    /// Where anything went wrong.
+    /// How often anything went wrong.
     unsuccessful: u64,
     skipped: u64,
 }
 
 struct Test {
-    /// Projects of the same name are told apart by their address.
+    /// Projects with the same name are distinguished by their address.
     project: String,
     same_order: Counts,
     random_order: Counts,
@@ -69,7 +69,7 @@ struct Test {
 struct Reading {
     name: &'static str,
     selects: fn(&Test) -> bool,
-    /// `None` where no number of runs would do.
+    /// The runs that a test needs; `None` if no number of runs would do.
     needs: fn(&Test) -> Option<u64>,
 }
 
@@ -111,7 +111,7 @@ const READINGS: [Reading; 9] = [
     },
 ];
 
-/// How soon our scheduler of reruns finds the tests that fail at random; see [`scheduling`].
+/// How soon our scheduler of reruns finds tests that fail at random; see [`scheduling`].
 pub(super) fn contest(options: &Options) -> Result<(), String> {
     let tests = read_all(&options.data)?;
     let readings = [&READINGS[0], &READINGS[READINGS.len() - 1]];
@@ -165,7 +165,7 @@ impl Counts {
         Tally { failures: self.unsuccessful, attempts: self.passed + self.unsuccessful }
     }
 
-    /// Which shares of its runs failed, and were skipped.
+    /// The shares of its runs that failed and that were skipped.
     fn shares(&self) -> (f64, f64) {
         let n_runs = (self.passed + self.unsuccessful + self.skipped) as f64;
         (self.unsuccessful as f64 / n_runs, self.skipped as f64 / n_runs)
@@ -208,11 +208,11 @@ fn counts(row: Row, orders: &str) -> Result<Counts, String> {
     let (passed, failed, error) = (count("Passed")?, count("Failed")?, count("Error")?);
     let skipped = count("Skipped")?;
     let column = format!("#Runs_{orders}");
-    // Written as `200.0`.
+    // The file writes `200.0`.
     let text = row.text(&column)?;
     let whole = text.strip_suffix(".0").unwrap_or(text).parse::<u64>();
     let n_runs = whole.map_err(|_| row.fault(&column, "is not a number of runs"))?;
-    // A run that fails and has an error in tearing down is counted as both.
+    // A run that fails and has an error in teardown is counted as both.
     let unsuccessful = n_runs.checked_sub(passed + skipped);
     match unsuccessful {
         Some(unsuccessful)
@@ -257,7 +257,7 @@ fn until_failure(test: &Test) -> Option<u64> {
     plan::runs_needed(rate, Confidence::USUAL)
 }
 
-/// With one pass and one failure added to `weight` times the counts.
+/// The runs needed with one pass and one failure added to `weight` times the counts.
 fn smoothed(test: &Test, weight: u64) -> Option<u64> {
     let counts = test.same_order;
     needed(weight * counts.passed + 1, weight * counts.unsuccessful + 1, weight * counts.skipped)
@@ -301,7 +301,7 @@ fn readings(tests: &[Test]) {
     println!("thing in the line they stand under; \"no answer\" never passed or never failed.");
 }
 
-/// How far the median would move with other projects.
+/// How much the median would vary with other projects.
 fn spread(by_project: &BTreeMap<String, Vec<f64>>, found: f64) {
     println!("\nThe study's reading: {} here, {PUBLISHED} published. What differs\n", runs(found));
     let all = pool(by_project.values());
@@ -332,7 +332,7 @@ fn spread(by_project: &BTreeMap<String, Vec<f64>>, found: f64) {
     println!("{WHY}");
 }
 
-/// A quantile of the medians of as many projects, drawn with replacement.
+/// A quantile of the medians over as many projects, drawn with replacement.
 fn resampled(by_project: &BTreeMap<String, Vec<f64>>, quantile: f64) -> String {
     let groups: Vec<&Vec<f64>> = by_project.values().collect();
     let mut random = Random::labelled(SEED, &[0x0070_726f]);
@@ -353,7 +353,7 @@ fn resampled(by_project: &BTreeMap<String, Vec<f64>>, quantile: f64) -> String {
     runs(medians.get(index).copied())
 }
 
-/// What so many runs show.
+/// What this many runs show.
 fn coverage(tests: &[Test], found: f64) {
     let nod: Vec<&Test> = tests.iter().filter(|test| (STUDY.selects)(test)).collect();
     let chances: Vec<Chances> = nod.iter().filter_map(|test| chances(test)).collect();

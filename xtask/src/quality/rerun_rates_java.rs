@@ -1,9 +1,9 @@
 //! The rerun study of flaky Java tests (root-cause spec 2.3; results in its section 4): do our
 //! tests of equal rates say what the published ones say?
 //!
-//! A row is a test with its failures and runs in each class order. The published p-value is R's
-//! `prop.test`, and ours must be the same number. Beside it stands the exact test, which decides in
-//! this project, and the verdicts it leads to. The last table repeats the study's comparison of
+//! A row is a test with its failures and runs in each class order. The published p-value is from
+//! R's `prop.test`, and ours must be the same number. Beside it are the exact test, which decides
+//! in this project, and the verdicts it leads to. The last table repeats the study's comparison of
 //! the suite with isolation.
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ mod column {
 
 struct Test {
     name: String,
-    /// One for each order.
+    /// The tally of each order.
     orders: Vec<Tally>,
     suite: Tally,
     alone: Tally,
@@ -53,7 +53,7 @@ struct Test {
     is_below: bool,
 }
 
-/// A test with what we say of it.
+/// A test with our results.
 struct Compared<'a> {
     test: &'a Test,
     ours: f64,
@@ -145,7 +145,7 @@ fn compare(test: &Test) -> Result<Compared<'_>, String> {
     }
 }
 
-/// The p-values side by side; the error if some disagree.
+/// Prints the p-values side by side; an error if some disagree.
 fn agreement(compared: &[Compared]) -> Result<(), String> {
     let count = |is: fn(&&Compared) -> bool| compared.iter().filter(is).count();
     let difference = |c: &Compared| c.test.theirs.difference(c.ours);
@@ -221,7 +221,7 @@ fn exact_beside(compared: &[Compared]) {
     println!("though they had to be somewhere (example E16).");
 }
 
-/// The orders in which it failed, the worst first, and what the others are.
+/// The orders in which it failed, worst first, and a summary of the others.
 fn failing_orders(orders: &[Tally]) -> String {
     let mut failing: Vec<Tally> = orders.iter().copied().filter(|t| 0 < t.failures).collect();
     failing.sort_unstable_by_key(|t| (u64::MAX - t.failures, t.attempts));
@@ -275,7 +275,7 @@ fn verdicts(compared: &[Compared]) {
     println!("published, by hand, of 28 tests: 7 OD, 14 NDOD, 4 NDOI, 3 undecided");
 }
 
-/// The failure rate in the suite and alone.
+/// Failure rates in the suite and alone.
 fn suite_against_isolation(tests: &[Test]) {
     println!("\nIn the suite against alone\n");
     let mut rows = vec![row![
@@ -321,7 +321,8 @@ fn against(name: &str, pairs: &[(f64, f64)]) -> Vec<String> {
     ]
 }
 
-/// The failure rate in millionths of a millionth, whole: equal differences are then equal numbers.
+/// The failure rate in whole millionths of a millionth, so that equal differences are equal
+/// numbers.
 fn rate(tally: Tally) -> f64 {
     (1e12 * tally.failures as f64 / tally.attempts as f64).round()
 }

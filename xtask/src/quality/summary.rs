@@ -1,4 +1,4 @@
-//! A few numbers that stand for many, and how they are written.
+//! Summarises many numbers by a few, and formats them.
 
 /// The middle value, or the mean of the two middle ones; `None` without values.
 pub(super) fn median(values: &[f64]) -> Option<f64> {
@@ -20,17 +20,17 @@ pub(super) fn range(values: &[f64]) -> Option<(f64, f64)> {
     Some((least, greatest))
 }
 
-/// A share, in percent.
+/// A share, formatted in percent.
 pub(super) fn percent(share: impl Into<Option<f64>>) -> String {
     share.into().map_or_else(|| "-".into(), |share| format!("{:.1} %", 100.0 * share))
 }
 
-/// A number of runs, which may be half a one where two middle values are averaged.
+/// A number of runs, which may include a half if two middle values are averaged.
 pub(super) fn runs(number: impl Into<Option<f64>>) -> String {
     number.into().map_or_else(|| "-".into(), |number| format!("{number:.1}"))
 }
 
-/// A probability of which the size matters when it is small.
+/// A probability whose magnitude matters when it is small.
 pub(super) fn p_value(p: impl Into<Option<f64>>) -> String {
     match p.into() {
         None => "-".into(),

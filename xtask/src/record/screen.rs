@@ -1,17 +1,17 @@
-//! What a terminal shows of what is written to it: as much as our output needs.
+//! What a terminal shows of its input, as far as our output needs it.
 
-/// Lines that were written over and are told of.
+/// How many overwritten lines are shown.
 const PASSING_MAX: usize = 4;
 
-/// A terminal without an end.
+/// A terminal of unlimited height.
 pub(super) struct Screen {
     columns: usize,
     lines: Vec<String>,
     line: Vec<char>,
     column: usize,
-    /// Bytes of a character, or of an escape, that has not come to its end.
+    /// Bytes of an incomplete character or escape sequence.
     pending: Vec<u8>,
-    /// What stood on the last line before it was written over.
+    /// The contents of the last line before it was overwritten.
     passing: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ impl Screen {
         Self { columns, lines, line, column: 0, pending, passing }
     }
 
-    /// Takes what was written.
+    /// Processes output.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
         while let Some((piece, n_bytes)) = next(&self.pending) {
@@ -35,7 +35,7 @@ impl Screen {
             Piece::Character('\n') => {
                 let line: String = std::mem::take(&mut self.line).into_iter().collect();
                 self.column = 0;
-                // The carriage return before it was the end of a line that stays.
+                // The carriage return before it belonged to the end of a line that stays.
                 self.passing.pop_if(|last| *last == line);
                 self.lines.extend(wrapped(&line, self.columns));
             }
@@ -59,7 +59,7 @@ impl Screen {
         }
     }
 
-    /// What is there at the end.
+    /// The final contents.
     pub(super) fn text(&self) -> String {
         let last: String = self.line.iter().collect();
         let last = Some(last).filter(|line| !line.is_empty());
@@ -67,11 +67,11 @@ impl Screen {
         lines.map(|line| line.trim_end().to_owned() + "\n").collect()
     }
 
-    /// Some of what is no longer there.
+    /// Some of the contents that were overwritten.
     pub(super) fn passing(&self) -> Vec<&str> {
         let gone = &self.passing;
         let n_shown = gone.len().min(PASSING_MAX);
-        // Evenly from the first to the last.
+        // Spread evenly from the first to the last.
         let at = |place: usize| &gone[place * (gone.len() - 1) / n_shown.saturating_sub(1).max(1)];
         (0..n_shown).map(|place| at(place).as_str()).collect()
     }
@@ -80,13 +80,13 @@ impl Screen {
 #[derive(Clone, Copy)]
 enum Piece {
     Character(char),
-    /// `ESC [ K`.
+    /// `ESC [ K`: clears the rest of the line.
     ClearRight,
-    /// Any other escape, such as a colour.
+    /// Any other escape sequence, such as a colour.
     Nothing,
 }
 
-/// The first piece, and how many bytes it has; nothing if it has not come to its end.
+/// The first piece and its length in bytes; `None` if it is incomplete.
 fn next(bytes: &[u8]) -> Option<(Piece, usize)> {
     match bytes {
         [0x1b, b'[', rest @ ..] => {

@@ -1,8 +1,9 @@
 //! What is behind findings: does the plain runner show them, which state do tests share, which open
-//! choice decides, which file do they not stand? And what is said of failures of a build?
+//! choice decides, which file breaks them when it is imported? And what is said about failures of a
+//! build?
 //!
-//! Whole campaigns on suites in which all of that is planted, among tests that change state nobody
-//! reads; then everything that they found is put to the test.
+//! Runs whole campaigns on suites in which all of that is planted, among tests that change state
+//! nobody reads; then puts everything they found to the test.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -24,18 +25,18 @@ use super::Args;
 use super::score::Score;
 use crate::table::{render, row};
 
-/// One of so many suites: each takes a campaign, and what is told is many cases a suite.
+/// One in this many suites: each takes a campaign, and has many cases.
 const SHARE: u64 = 10;
-/// Orders in which a failure is looked for that a build could report.
+/// How many orders to search for a failure that a build could report.
 const N_ORDERS: u64 = 20;
-/// What `unflake triage` makes by itself.
+/// The defaults of `unflake triage`.
 const CONDITIONS: Conditions = Conditions {
     tries: 4,
     n_seeds: 5,
     hash_seeds: HashSeeds::Varied,
     choices: Factors::OPEN_CHOICES,
 };
-/// Runs that triage calls victims by chance are as rare as it says: one minus how sure it is.
+/// The acceptable share of failures that triage wrongly calls victims: one minus how sure it is.
 const TRIAGE_WRONG_MAX: f64 = 2.0 / 70.0;
 
 #[derive(Default)]
@@ -130,7 +131,7 @@ fn judge(sim: &SimSuite, tested: &Tested, totals: &mut Totals) {
     }
 }
 
-/// Has a build report a failure of the test, and asks what it is.
+/// Reports a failure of the test, as a build would, and triages it.
 fn try_triage(sim: &SimSuite, test: TestIndex, seed: u64, totals: &mut Totals) {
     let Some(before) = failing_prefix(sim, test, seed) else { return };
     let failed = vec![Failed { test, before }];
@@ -145,13 +146,13 @@ fn try_triage(sim: &SimSuite, test: TestIndex, seed: u64, totals: &mut Totals) {
     totals.triage.merge(Score { planted: 1, found, wrong });
 }
 
-/// The tests before it in an order in which it fails, if one of a few is such.
+/// The tests before it in an order in which it fails, if one of a few orders does that.
 fn failing_prefix(sim: &SimSuite, test: TestIndex, seed: u64) -> Option<Vec<TestIndex>> {
     (0..N_ORDERS).find_map(|number| {
         let mut tests: Vec<TestIndex> = sim.suite().tests().collect();
         Random::labelled(seed, &[51, number]).shuffle(&mut tests);
         let order = Order::from_distinct(tests);
-        // Numbers that no analysis gives: other luck.
+        // Analyses never use such numbers, so the luck is different.
         let run = RunId(1 << 32 | number);
         let seen = sim.observe(&Experiment::new(run, order.clone()));
         let attempt = seen.attempts.iter().find(|attempt| attempt.test == test)?;
@@ -160,7 +161,7 @@ fn failing_prefix(sim: &SimSuite, test: TestIndex, seed: u64) -> Option<Vec<Test
     })
 }
 
-/// Whether what is said of a failure agrees with the truth. A few runs tell no rates.
+/// Whether the verdict on a failure agrees with the truth. A few runs show no rates.
 fn is_same(said: Verdict, truth: Verdict) -> bool {
     said == truth || said == Verdict::NodUndecided && truth.is_non_deterministic()
 }

@@ -1,9 +1,9 @@
-//! What is said to have been bounded, counted in simulation: how often does a test show that fails
-//! under a share of all hash seeds, or in a share of its runs?
+//! Checks claimed bounds by simulation: how often does a test show that fails under a share of all
+//! hash seeds, or in a share of its runs?
 //!
 //! A campaign that ran its orders under `n` hash seeds finds a test that fails under a share `r` of
-//! them with probability `1 - (1 - r)^n`. So must it in simulation, and so must `why`, which tries
-//! as many seeds; of a test that fails at random both must find at least as many.
+//! them with probability `1 - (1 - r)^n`. The simulation must confirm that, also for `why`, which
+//! tries as many seeds; for a test that fails at random, both must find at least as many.
 
 use std::rc::Rc;
 
@@ -19,15 +19,15 @@ use unflake_stats::rate::{Rate, interval};
 
 use crate::table::{render, row};
 
-/// Campaigns, and questions, for each rate.
+/// How many campaigns, and questions, to run for each rate.
 const N_SUITES: u64 = 300;
 
-/// The test that is flaky, of a few.
+/// The flaky test among a few.
 fn flaky() -> TestIndex {
     TestIndex::new(7)
 }
 
-/// What makes it so.
+/// Why it is flaky.
 #[derive(Clone, Copy)]
 enum Fault {
     HashSeed(f64),
@@ -40,7 +40,7 @@ struct Bound {
     by: &'static str,
     found: Tally,
     expected: f64,
-    /// Whether more than expected is right as well.
+    /// Whether more than expected is acceptable.
     is_least: bool,
 }
 
@@ -108,7 +108,7 @@ fn by_campaign(fault: Fault) -> Bound {
             flake_rate_min: rate(),
         };
         let report = drive(&fault.planted(seed), |lab| campaign(lab, settings));
-        // Plain runs have a seed as well, under which nothing was planted.
+        // Plain runs have a seed as well, for which nothing was planted.
         n_seeds = n_seeds.min(report.n_seeds - 1);
         let is_found = report.findings.iter().any(|it| it.test == flaky());
         count(&mut found, is_found);
@@ -136,7 +136,7 @@ fn by_why(fault: Fault) -> Bound {
         }
         count(&mut found, !is_cleared);
     }
-    // Where none was cleared, as many would have been tried.
+    // If no test was cleared, as many seeds would have been tried.
     fault.bound("why", found, if n_tried == u64::MAX { 59 } else { n_tried })
 }
 
@@ -161,7 +161,7 @@ fn count(tally: &mut Tally, is_found: bool) {
 }
 
 impl Bound {
-    /// Fourteen intervals are looked at: each is wide enough that one in a million misses.
+    /// Fourteen intervals are checked: each is so wide that one in a million misses.
     fn is_inside(&self) -> bool {
         let confidence = Confidence::new(1.0 - 1e-6).expect("a probability");
         let limits = interval(self.found, confidence);

@@ -18,7 +18,7 @@ use super::Args;
 use super::score::Score;
 use crate::table::{render, row};
 
-/// What is true of a test, what was said, and whether that was confirmed.
+/// The true verdict, our verdict, and whether ours was confirmed.
 type Said = (Verdict, Verdict, bool);
 
 #[derive(Default)]
@@ -119,7 +119,7 @@ fn one_suite(seed: u64, is_verbose: bool, totals: &mut Totals) {
 
 fn run_idflakies(sim: &SimSuite, seed: u64) -> (BTreeSet<TestIndex>, Spent) {
     let settings = idflakies::RoundSettings {
-        // The stronger opponent: the tool of the study would give up suites with a failing test.
+        // The stronger opponent: the tool of the study would discard suites with a failing test.
         failing_original: FailingOriginal::GoOn,
         ..idflakies::RoundSettings::of_the_study(seed)
     };
@@ -155,7 +155,7 @@ fn drive<T: 'static, F: Future<Output = T> + 'static>(
         .drive(1, |experiments| answer_all(sim, experiments, &mut random))
 }
 
-/// Counts what was said of every test; what was wrong or missed, in words.
+/// Counts the verdicts on all tests; returns the wrong or missed ones in words.
 fn compare(sim: &SimSuite, report: &SuiteFindings, totals: &mut Totals) -> Vec<String> {
     let found: BTreeMap<TestIndex, _> = report.findings.iter().map(|f| (f.test, f)).collect();
     let mut notes = Vec::new();

@@ -8,10 +8,10 @@ use unflake_stats::rate::interval;
 
 use crate::table::{render, row};
 
-/// Orders drawn for each test.
+/// How many orders to draw for each test.
 const N_ORDERS: u64 = 4_000;
 
-/// Suites of which every order-dependent test is looked at.
+/// The number of suites whose order-dependent tests are all examined.
 const N_SUITES: u64 = 20;
 
 struct Frequency {
@@ -89,8 +89,8 @@ fn ending(sim: &SimSuite, order: &Order, test: TestIndex, run: u64) -> Evidence 
 }
 
 impl Frequency {
-    /// Whether the closed forms lie in the exact intervals. Many intervals are looked at: each is
-    /// wide enough that one in a million misses.
+    /// Whether the closed forms are within the exact intervals. Many intervals are checked: each is
+    /// so wide that one in a million misses.
     fn is_inside(&self) -> bool {
         let confidence = Confidence::new(1.0 - 1e-6).expect("a probability");
         let is_in = |tally: Tally, share: &Share| {

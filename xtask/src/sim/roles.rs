@@ -79,8 +79,8 @@ fn ask(scenario: &Scenario) -> (Finding, Duration) {
     (finding, start.elapsed())
 }
 
-/// Whether the verdict is the true one. That the order has no say in a random failure cannot always
-/// be shown within the runs that are worth it; undecided is right then.
+/// Whether the verdict is right. That the order does not affect a random failure cannot always be
+/// shown with a reasonable number of runs; then "undecided" is right.
 fn is_verdict_right(finding: &Finding, truth: &TestTruth) -> bool {
     finding.verdict == truth.verdict
         || (finding.verdict == Verdict::NodUndecided && truth.verdict == Verdict::Ndoi)

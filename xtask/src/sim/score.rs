@@ -1,4 +1,4 @@
-//! How much of what is true was found.
+//! How much of the truth was found.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ impl Score {
         self.wrong += other.wrong;
     }
 
-    /// Planted, found, recall, wrong, precision.
+    /// Cells: planted, found, recall, wrong, precision.
     pub(crate) fn cells(self) -> Vec<String> {
         vec![
             self.planted.to_string(),

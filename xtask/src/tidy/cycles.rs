@@ -1,15 +1,15 @@
 //! Modules of a crate that depend on each other in a circle.
 //!
-//! A module is a file or folder beside `lib.rs`; it depends on another if its code, tests apart,
-//! says `crate::other`. A heuristic on text: what it finds is a cycle, and what hides behind a
-//! re-export of the crate's root it does not find.
+//! A module is a file or folder beside `lib.rs`; it depends on another if its code, apart from
+//! tests, says `crate::other`. This is a heuristic on text: what it finds is a cycle, but it misses
+//! cycles hidden by a re-export in the crate's root.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The modules on cycles among files of one crate, given by their paths below `src` and their text.
+/// The modules on cycles, given the files of one crate by their paths below `src` and their text.
 pub(super) fn on_cycles(files: &[(&Path, &str)]) -> Vec<String> {
     let module = |path: &Path| {
         let first = path.iter().next().unwrap_or_default().to_string_lossy();
@@ -27,7 +27,7 @@ pub(super) fn on_cycles(files: &[(&Path, &str)]) -> Vec<String> {
     graph.keys().filter(|name| reach(&graph, name).contains(name.as_str())).cloned().collect()
 }
 
-/// Names behind `crate::` in the code, without comments and tests.
+/// The names after `crate::` in the code, without comments and tests.
 fn used_by(text: &str) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Words that only adapters, agents and the registry may use in code. JUnit is not among them: its
+/// Words that only adapters, agents and the registry may use in code. JUnit is not included: its
 /// XML is a format that many runners write.
 const WORDS: [&str; 10] = [
     "pytest",
@@ -17,7 +17,7 @@ const WORDS: [&str; 10] = [
     "unflake_command",
 ];
 
-/// Where they may stand, and why.
+/// Where these words may occur, and why.
 const EXCUSED: [(&str, &str); 8] = [
     ("crates/pytest", "an adapter"),
     ("crates/junit", "an adapter"),
@@ -29,7 +29,7 @@ const EXCUSED: [(&str, &str); 8] = [
     ("xtask", "chores prepare what the tests of adapters need"),
 ];
 
-/// The lines of a file, by their numbers, that use such a word in code.
+/// The lines of a file, by number, that use such a word in code.
 pub(super) fn found(path: &Path, text: &str) -> Vec<(usize, &'static str)> {
     let place = path.to_string_lossy();
     let is_excused = EXCUSED.iter().any(|(start, _)| place.starts_with(start));

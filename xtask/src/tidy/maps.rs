@@ -1,15 +1,16 @@
-//! The maps of the agents: a row of its README.md for each file, with the question it answers.
+//! The maps of the agents: each README.md must have a row for each file, with the question it
+//! answers.
 
 use std::collections::BTreeSet;
 
-/// An agent below `agents`: its folder, that of its sources, and how their names end.
+/// An agent below `agents`: its folder, the folder of its sources, and the ending of their names.
 pub(super) const AGENTS: [(&str, &str, &str); 2] =
     [("java", "src", "java"), ("python", "unflake_agent", "py")];
 
-/// How a row of a map begins: `| [`name`](path) | question |`.
+/// The beginning of a row in a map: `| [`name`](path) | question |`.
 const ROW: &str = "| [`";
 
-/// Faults of a map, by the paths of files that are there, both as seen from the folder of the map.
+/// Faults of a map; paths of existing files are relative to the folder of the map, as in the map.
 pub(super) fn faults(map: &str, there: &[String]) -> Vec<String> {
     let rows: Vec<&str> = map.lines().filter(|line| line.starts_with(ROW)).collect();
     let mut faults = Vec::new();

@@ -1,9 +1,9 @@
 """Which change of the test files would put right what one test does to another?
 
-Not a part of any test process: the engine's side asks ``__main__.py mend`` with one JSON object in
-a file, and gets proposals in another, the best first. Files are read and never
-written, nothing of the project is imported. Whether a proposal is any good is found out by those
-who asked, by running the tests with it; so here it may be tried what might not work.
+This is not part of any test process: the engine's side calls ``__main__.py mend`` with one JSON
+object in a file, and gets proposals in another one, best first. Files are only read, and nothing of
+the project is imported. Whether a proposal works is found out by the caller, who runs the tests
+with it; so proposals may fail.
 
 ======== ==========================================================================================
 places   from the name of a state to lines that keep it or set it

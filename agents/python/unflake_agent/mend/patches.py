@@ -1,4 +1,4 @@
-"""Which fixture, at which test, would put it right?
+"""Which fixture, at which test, would put things right?
 
 For a victim, in this order:
 
@@ -9,7 +9,7 @@ For a victim, in this order:
 3. the victim uses a fixture that sets the state to what it was before: other victims stay;
 4. the victim uses a fixture that does what a cleaner does.
 
-For a brittle the state-setter's value, or what the state-setter does, is given to it.
+For a brittle, it is given the state-setter's value, or what the state-setter does.
 """
 
 import ast
@@ -29,7 +29,7 @@ _MARKED_MAX = 6
 
 
 class Request(NamedTuple):
-    """What is asked for."""
+    """A request for proposals."""
 
     rootdir: str
     top: str
@@ -59,7 +59,7 @@ class Test(NamedTuple):
 
 
 def propose(body: Dict[str, Any]) -> Dict[str, Any]:
-    """All proposals for a request, the best first, and why others could not be made."""
+    """All proposals for a request, best first, and why others could not be made."""
     request = Request(**body)
     reasons: List[str] = []
     patches: List[Dict[str, Any]] = []
@@ -147,7 +147,7 @@ def _way(state: State, file: File, way: int) -> Lines:
 
 
 def _fixtures_made_anew(request: Request) -> Dict[str, Any]:
-    """For tests that change the value of a fixture which others get too."""
+    """For tests that change the value of a fixture that other tests get too."""
     target = Test.read(request.rootdir, request.target)
     file = File(target.path, _folders(request, target.path))
     shared = set(file.arguments(target.names))
@@ -234,7 +234,7 @@ def _names(statements: Sequence[Any]) -> List[str]:
 
 
 def _arguments(function: Any, statements: Sequence[Any], file: Optional[File]) -> List[str]:
-    """The fixtures that the statements need; from another file, those of that file are out."""
+    """The fixtures that the statements need; fixtures defined in another file cannot be used."""
     used = set(_names(statements))
     arguments = [argument.arg for argument in function.args.args if argument.arg in used]
     if "self" in arguments or "cls" in arguments:
@@ -246,7 +246,7 @@ def _arguments(function: Any, statements: Sequence[Any], file: Optional[File]) -
 
 
 def _imports(statements: Sequence[Any], file: File, test: Test) -> List[str]:
-    """What the statements need from the file they come from."""
+    """The imports that the statements need from the file they come from."""
     needed = []
     for name in dict.fromkeys(_names(statements)):
         if hasattr(builtins, name):
@@ -281,7 +281,7 @@ def _quoted(where: str) -> str:
 
 
 def _folders(request: Request, path: str) -> List[str]:
-    """Where the modules of the project are looked for; nothing is imported."""
+    """The search path for modules of the project; nothing is imported."""
     folder = os.path.dirname(path)
     own = [folder]
     while os.path.exists(os.path.join(folder, "__init__.py")):
@@ -305,7 +305,7 @@ def _patch(
 
 
 def _diff(name: str, old: str, new: str) -> str:
-    """As `git diff` writes it."""
+    """A diff in the format of `git diff`."""
     name = name.replace(os.sep, "/")
     lines = list(
         difflib.unified_diff(

@@ -1,8 +1,8 @@
-"""How is a state kept, or set, in the words of a pytest fixture?
+"""How is a state kept, or set, by a pytest fixture?
 
-A state is named as the watchers name it: ``shop.config.SETTINGS['currency']``. What can be written
-down as an expression is taken apart by Python's own parser; which part of it is a module is seen
-from the files there are, without importing one.
+A state is named as the watchers name it: ``shop.config.SETTINGS['currency']``. If this is an
+expression, Python's own parser takes it apart; which part of it is a module is determined from the
+existing files, without importing any.
 """
 
 import ast
@@ -51,7 +51,7 @@ class Path(NamedTuple):
 
 
 def take_apart(where: str, folders: Sequence[str]) -> Optional[Path]:
-    """The module and the way from there; None for what is not such an expression."""
+    """The module and the steps from there; None if it is not such an expression."""
     try:
         node: Any = ast.parse(where, mode="eval").body
     except SyntaxError:
@@ -113,7 +113,7 @@ def _file_of(names: Sequence[str], folder: str) -> Optional[str]:
 
 
 def keep(state: State, name_of: NameOf, folders: Sequence[str]) -> Iterator[Lines]:
-    """Ways to have the state after a test as it was before, the simplest first."""
+    """Ways to restore the state after a test, simplest first."""
     special = _KEEP.get(state.kind)
     if special is not None:
         yield from special(state, name_of, folders)
@@ -145,7 +145,7 @@ def _keep_by_monkeypatch(state: State, path: Path, name_of: NameOf) -> Iterator[
 
 
 def _patched(owner: str, step: Tuple[str, str], is_new: bool, copy: str) -> List[str]:
-    """Has monkeypatch remember a part of an object, in a copy if ``copy`` names the module."""
+    """Makes monkeypatch remember a part of an object, in a copy if ``copy`` names the module."""
     kind, name = step
     if kind == "item":
         if is_new:
@@ -160,7 +160,7 @@ def _patched(owner: str, step: Tuple[str, str], is_new: bool, copy: str) -> List
 
 
 def _keep_in_place(state: State, path: Path, name_of: NameOf) -> Iterator[Lines]:
-    """For what others hold by another name: the thing itself is put back."""
+    """For objects that others refer to by another name: the object itself is restored."""
     whole = _walk(path, name_of, 1)
     if len(path.steps) == 1:
         container = _container(state.before or "")
@@ -181,7 +181,7 @@ def _keep_in_place(state: State, path: Path, name_of: NameOf) -> Iterator[Lines]
 
 
 def _container(text: str) -> str:
-    """What kind of container a text shows, if it shows one."""
+    """The kind of container that a text shows, if any."""
     return {"[": "list", "{": "dict"}.get(text[:1], "")
 
 
@@ -364,7 +364,7 @@ _KEEP: Dict[str, _Keep] = {
 def give(
     state: State, value: Optional[str], name_of: NameOf, folders: Sequence[str]
 ) -> Iterator[Lines]:
-    """Ways to have this value before a test, and what was there afterwards."""
+    """Ways to set this value before a test, and to restore the old one afterwards."""
     if state.kind == "environment":
         key = state.where[len("os.environ[") : -1]
         line = f"monkeypatch.delenv({key}, raising=False)"

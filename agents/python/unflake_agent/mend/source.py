@@ -1,7 +1,7 @@
-"""How is something added to a test file so that it looks as if its authors had written it?
+"""How is something added to a test file as if its authors had written it?
 
-Lines are inserted at places that Python's own parser names, and none is changed but for the scope
-of a fixture; indentation, quotes and line ends are those of the file.
+Lines are inserted at places that Python's own parser determines, and none is changed except the
+scope of a fixture; indentation, quotes and line ends are those of the file.
 """
 
 import ast
@@ -21,11 +21,11 @@ _WIDE = ("class", "module", "package", "session")
 
 
 class NotFound(Exception):
-    """The test does not stand in the file as a function or method."""
+    """The file does not define the test as a function or method."""
 
 
 class Fixture(NamedTuple):
-    """A fixture to be added."""
+    """A fixture to add."""
 
     lines: Lines
     sentence: str
@@ -34,7 +34,7 @@ class Fixture(NamedTuple):
 
 
 class File:
-    """A test file to which things are added."""
+    """A test file to which something is added."""
 
     def __init__(self, path: str, folders: Sequence[str]) -> None:
         self.path = path
@@ -70,7 +70,7 @@ class File:
     # Names.
 
     def name_of(self, module: str) -> str:
-        """How this file speaks of a module; it is imported in the next fixture if need be."""
+        """The name of a module in this file; the next fixture imports it if necessary."""
         if file_of(module, self.folders) == self.path:
             return f"{self.name_of('sys')}.modules[__name__]"
         if self._is_shadowed(module):
@@ -86,12 +86,12 @@ class File:
         return module
 
     def forget(self) -> None:
-        """What was spoken of is not needed: other lines are tried."""
+        """Forgets the names given out, because other lines are tried."""
         self._spoken_of = set()
         self._inner = []
 
     def _is_shadowed(self, module: str) -> bool:
-        """Whether a package gives the name of its module to something else."""
+        """Whether a package binds the name of its module to something else."""
         package, _, name = module.rpartition(".")
         place = file_of(package, self.folders) if package else None
         if not place:
@@ -100,15 +100,15 @@ class File:
             tree = ast.parse(file.read())
         froms = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
         imported = [alias.asname or alias.name for node in froms for alias in node.names]
-        # What a star stands for is not known; the other way to reach a module always works.
+        # What a star import binds is unknown; the other way to reach a module always works.
         return name in imported or "*" in imported or _has_top_level(tree, name)
 
     def has_top_level(self, name: str) -> bool:
-        """Whether a function, class or variable of this name is defined at the top."""
+        """Whether a function, class or variable of this name is defined at the top level."""
         return _has_top_level(self.tree, name)
 
     def import_of(self, name: str) -> Optional[str]:
-        """The statement that binds a name, if it is an import at the top."""
+        """The statement that binds a name, if it is an import at the top level."""
         for node in self.tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for alias in node.names:
@@ -136,7 +136,8 @@ class File:
         return "".join(self._lines[node.lineno - 1 : node.end_lineno])
 
     def arguments(self, names: Sequence[str]) -> List[str]:
-        """The fixtures that a test takes, and those that these take, as far as they stand here."""
+        """The fixtures that a test takes, and those that these take, as far as they are defined
+        here."""
         found: List[str] = []
         open_: List[Any] = [self.find(names)]
         while open_:
@@ -149,7 +150,7 @@ class File:
         return found
 
     def narrow_fixtures(self, names: Set[str]) -> List[str]:
-        """Has these fixtures, if they stand here and are shared, made for each test."""
+        """Narrows the scope of shared fixtures that are defined here to single tests."""
         narrowed = []
         for name in sorted(names):
             node = self.find([name])
@@ -166,10 +167,10 @@ class File:
             line = line[: node.col_offset] + text.encode("utf-8") + line[node.end_col_offset :]
             self._lines[node.lineno - 1] = line.decode("utf-8")
 
-    # What is added.
+    # Additions.
 
     def add_fixture(self, fixture: Fixture, tests: Sequence[Sequence[str]]) -> None:
-        """Adds a fixture above the first of these tests, and has them use it."""
+        """Adds a fixture above the first of these tests, and makes them use it."""
         name = self._free_name(fixture.lines.name)
         nodes = [self._test(names) for names in tests]
         tops = [self.find(names[:1]) for names in tests]
@@ -185,7 +186,8 @@ class File:
         self.forget()
 
     def _test(self, names: Sequence[str]) -> Any:
-        """Where to write that a test uses a fixture: the test, or a class that inherits it."""
+        """Where to declare that a test uses a fixture: at the test, or at a class that inherits
+        it."""
         node = self.find(names) or (self.find(names[:-1]) if len(names) > 1 else None)
         if node is None:
             raise NotFound("::".join(names))
@@ -217,7 +219,8 @@ class File:
         return written
 
     def _gap_above(self, line: int) -> List[str]:
-        """As many empty lines as stand above this one: one or two, by the custom of the file."""
+        """The same number of empty lines as above this line: one or two, by the style of the
+        file."""
         n = 0
         while n < 2 and n < line - 1 and not self._lines[line - 2 - n].strip():
             n += 1
@@ -232,7 +235,7 @@ class File:
         self._inserted.setdefault(line, []).extend(added)
 
     def text(self) -> str:
-        """The file with everything added."""
+        """The file with all additions."""
         self._insert_imports()
         end = self._newline
         result: List[str] = []
@@ -261,13 +264,13 @@ class File:
             self._inserted.setdefault(first, [])[:0] = library
 
     def _insert_first(self, line: int, added: List[str]) -> None:
-        """Before whatever else is added there, and with a gap where code would follow at once."""
+        """Inserts before all other additions there, with a gap if code would follow directly."""
         is_close = line in self._inserted or "".join(self._lines[line - 1 : line]).strip()
         gap = ["", ""] if is_close else []
         self._inserted.setdefault(line, [])[:0] = added + gap
 
     def _import_block(self) -> Tuple[int, Optional[int]]:
-        """The line of the first import, and the line behind the last of the first stretch."""
+        """The line of the first import, and the line after the last one of the first block."""
         body = list(self.tree.body)
         line = 1
         if body and _is_text(body[0]):
@@ -300,7 +303,7 @@ def _has_top_level(tree: Any, name: str) -> bool:
 
 
 def _flat(nodes: Sequence[Any]) -> List[Any]:
-    """Also what stands under an `if` or a `try` at the top."""
+    """These nodes, and those under an `if` or a `try` at the top level."""
     flat: List[Any] = []
     for node in nodes:
         flat.append(node)
@@ -325,7 +328,7 @@ def _bound_in(tree: Any, module: str) -> Optional[str]:
 
 
 def _bound(node: Any, module: str) -> Optional[str]:
-    """The name that this statement gives to a module, if it imports it."""
+    """The name to which this statement binds a module, if it imports it."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             if alias.name == module:

@@ -1,10 +1,10 @@
 """What is perturbed around a run, and what could not be?
 
-Loaded only when a run asks for it. Every factor is one function that draws what it does from the
-seed of the run, does it to this process, and says what it did: in words, and where a plain runner
-can be given the same, as variables of the environment or a statement of the shell. A factor that
-this system or this process does not permit is refused, with the reason. Nothing is undone: it all
-ends with the process, which is never used again.
+Loaded only if a run asks for it. Every factor is one function that draws what it does from the seed
+of the run, does it to this process, and reports what it did: in words, and if the same can be set
+for a plain runner, as environment variables or a shell statement. A factor that this system or this
+process does not permit is refused, with the reason. Nothing is undone: everything ends with the
+process, which is never used again.
 
 Factors that are off are held fixed (``choices.hold``): otherwise each run would be a draw of them.
 """
@@ -18,7 +18,7 @@ Factor = Callable[[Draw, "Around"], Dict[str, Any]]
 
 
 class Around(NamedTuple):
-    """What factors may need to know of the run."""
+    """What factors may need to know about the run."""
 
     tree: str
     """The work tree: delays are put where its code waits, and nowhere else."""
@@ -60,7 +60,7 @@ def _in_order(factors: Sequence[str]) -> List[str]:
 
 
 def apply(perturb: Dict[str, Any], around: Around) -> Dict[str, Any]:
-    """Makes the circumstances of this process otherwise; the body of the message that says so."""
+    """Perturbs the circumstances of this process; returns the body of the message about it."""
     seed, factors = perturb["seed"], perturb["factors"]
     applied: List[Dict[str, Any]] = []
     refused: List[Dict[str, str]] = []

@@ -1,7 +1,7 @@
-"""Choices that nobody has made: in which order a folder is listed, where a generator starts.
+"""Choices left open: the order in which a folder is listed, the seed of a generator.
 
-Off, they are made the same way every time; on, another way for each seed. How strings are hashed is
-decided before Python is ready to be told: the engine starts an interpreter for it.
+Off, they are made the same way every time; on, in another way for each seed. The hash seed must be
+set before Python starts: the engine starts an interpreter for it.
 """
 
 import os
@@ -18,7 +18,7 @@ _FIXED = Draw(0, "fixed")
 
 
 def hold(factors: Sequence[str], around: Any) -> None:
-    """Makes the choices that are not to vary."""
+    """Fixes the choices that must not vary."""
     if "listings" not in factors:
         _list_by(lambda name: name)
     if "random" not in factors:
@@ -26,7 +26,7 @@ def hold(factors: Sequence[str], around: Any) -> None:
 
 
 def hash_seed(_: Draw, __: Any) -> Dict[str, Any]:
-    """The engine has seen to it, or has not."""
+    """The engine has set it, or has not."""
     seed = os.environ.get("PYTHONHASHSEED", "")
     if not seed.isdigit():
         raise Refusal("this interpreter was not started with a hash seed")
@@ -34,20 +34,21 @@ def hash_seed(_: Draw, __: Any) -> Dict[str, Any]:
 
 
 def listings(draw: Draw, _: Any) -> Dict[str, Any]:
-    """Folders are listed in an order that follows from names and seed, the same all along."""
+    """Folders are listed in an order that follows from names and seed, the same throughout the
+    run."""
     _list_by(lambda name: (draw.part(name).share(), name))
     return {"how": "folders are listed in another order"}
 
 
 def random_numbers(draw: Draw, around: Any) -> Dict[str, Any]:
-    """Whoever does not seed a generator gets another seed."""
+    """Generators that are not seeded get another seed."""
     first = _seed_by(draw, around)
     told = {"first": "; ".join(first)} if first else {}
     return {"how": "random numbers start elsewhere", **told}
 
 
 class _Entries:
-    """What ``os.scandir`` returns, in an order of ours."""
+    """What ``os.scandir`` returns, in our order."""
 
     def __init__(self, entries: List[Any]) -> None:
         self._entries = iter(entries)
@@ -65,7 +66,7 @@ class _Entries:
         self.close()
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing, because nothing is open."""
         self._entries = iter(())
 
 
@@ -79,7 +80,7 @@ def _list_by(key: Callable[[Any], Any]) -> None:
 
     old = [(os.listdir, listdir), (os.scandir, scandir)]
     os.listdir, os.scandir = listdir, scandir  # type: ignore[assignment]
-    # Before 3.11 pathlib keeps functions of its own.
+    # Before 3.11 pathlib has functions of its own.
     accessor: Any = getattr(pathlib, "_NormalAccessor", None)
     if accessor is not None:
         accessor.listdir, accessor.scandir = staticmethod(listdir), staticmethod(scandir)
@@ -87,8 +88,8 @@ def _list_by(key: Callable[[Any], Any]) -> None:
 
 
 def _seed_by(draw: Draw, around: Any) -> List[str]:
-    """Every source of random numbers that Python code can see draws from ours. What somebody else
-    would have to say to seed those that exist already.
+    """Makes every source of random numbers that Python code can see draw from ours. Returns the
+    statements that would seed the existing ones in a plain run.
     """
     said: List[str] = []
 

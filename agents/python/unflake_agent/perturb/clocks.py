@@ -1,11 +1,11 @@
 """What time is it?
 
-``time`` is a module of functions, which are replaced, also where they were taken by name.
-``datetime.now`` and its like are methods of types written in C that read the clock by themselves;
-they are replaced in the dictionaries of these types, so that there is still one ``datetime``, and
-whoever compares types is not deceived. The clocks that never jump (``monotonic``,
-``perf_counter``) stay as they are, and so do the times of files, other processes, and libraries
-written in C that ask the system themselves.
+``time`` is a module of functions, which are replaced, also where they were imported by name.
+``datetime.now`` and the like are methods of types written in C that read the clock themselves; they
+are replaced in the dictionaries of these types, so that there is still only one ``datetime``, and
+comparing types works. The clocks that never jump (``monotonic``, ``perf_counter``) stay as they
+are, and so do the times of files, other processes, and libraries written in C that ask the system
+themselves.
 """
 
 import datetime as _datetime
@@ -32,7 +32,7 @@ _is_replaced = False
 
 
 def clock(draw: Draw, _: Any) -> Dict[str, Any]:
-    """At some of the looks at the clock it has jumped."""
+    """The clock has jumped at some of the times it is read."""
     global _jump
     lock = threading.Lock()
 
@@ -46,7 +46,7 @@ def clock(draw: Draw, _: Any) -> Dict[str, Any]:
 
 
 def date(draw: Draw, _: Any) -> Dict[str, Any]:
-    """It is another time, and goes on from there."""
+    """Another date and time, from which the clock continues."""
     global _offset
     label, moment = draw.one(_moments(_time()))
     _replace()
@@ -56,7 +56,7 @@ def date(draw: Draw, _: Any) -> Dict[str, Any]:
 
 
 def _moments(now: float) -> List[Tuple[str, float]]:
-    """Times at which programs have been wrong, in local time."""
+    """Times at which programs have failed, in local time."""
     year, month, day = _localtime(now)[:3]
     leap = next(y for y in range(year, year + 9) if y % 4 == 0 and (y % 100 or not y % 400))
 

@@ -1,8 +1,8 @@
-"""Who else runs at the same time?
+"""What else runs at the same time?
 
-Companions are forked twice, so that they are nobody's child whom a test could wait for. They stay
-in the process group of the run, which is ended as a whole, and look after each piece of work
-whether the run is still there: whichever comes first.
+Companions are forked twice, so that they are not children of the run that a test could wait for.
+They stay in the process group of the run, which is ended as a whole, and check after each piece of
+work whether the run still exists: whichever comes first.
 """
 
 import os
@@ -22,7 +22,8 @@ _PIECE = 100_000
 
 
 def companion(work: Callable[[Callable[[], bool]], None]) -> None:
-    """Forks a process that works; it is given a function that says whether the run goes on."""
+    """Forks a process that does this work; it is given a function that says whether the run goes
+    on."""
     run = os.getpid()
     child = os.fork()
     if child:
@@ -40,7 +41,7 @@ def companion(work: Callable[[Callable[[], bool]], None]) -> None:
 
 
 def neighbour(run: Any, setting: Any) -> Callable[[Draw, Callable[[], bool]], None]:
-    """What a process beside the run does: tests of the suite, near ones first, again and again."""
+    """The work of a process beside the run: it repeats tests of the suite, near ones first."""
 
     def work(draw: Draw, goes_on: Callable[[], bool]) -> None:
         separate.own_files(setting.found)
@@ -62,7 +63,7 @@ def neighbour(run: Any, setting: Any) -> Callable[[Draw, Callable[[], bool]], No
 
 
 def cpu(draw: Draw, around: Any) -> Dict[str, Any]:
-    """One core, shared with processes that do nothing but compute."""
+    """One core, shared with processes that only compute."""
     if around.neighbour is None:
         raise Refusal("a process with threads cannot be forked safely")
     core = draw.one(sorted(os.sched_getaffinity(0)))
@@ -80,7 +81,8 @@ def _burn(goes_on: Callable[[], bool]) -> None:
 
 
 def neighbours(draw: Draw, around: Any) -> Dict[str, Any]:
-    """Tests of the suite, this one too, in another process with the same files and network."""
+    """Tests of the suite, including this one, in another process with the same files and
+    network."""
     neighbour = around.neighbour
     if neighbour is None:
         raise Refusal("a process with threads cannot be forked safely")

@@ -1,14 +1,14 @@
-"""Where does waiting take longer than usual?
+"""Which operations take longer than usual?
 
-Not everywhere: a test in which everything is slower by the same amount still passes. So the seed
+Not all of them: a test in which everything is slower by the same amount still passes. So the seed
 decides for each place, a line of the project's code and what it calls there, whether it is slow in
 this run, and by how much. The same seed slows the same places. A call that no line of the project
-leads to is the runner's business and is left alone, unless a thread makes it: a server of the
-library at work for a test.
+leads to is the runner's business and is left alone, unless a thread makes it: that may be a
+library's server working for a test.
 
-Only what Python code calls by name can be slowed: not writes of a file that is open, nor locks.
-For those, and for races between threads, there are ``switches``: between two instructions of the
-project's code, while more than one thread is alive, the seed decides whether to pause.
+Only what Python code calls by name can be slowed: not writes to an open file, nor locks. For those,
+and for races between threads, there is ``switches``: between two instructions of the project's
+code, while more than one thread is alive, the seed decides whether to pause.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class _Delays:
         self._times: Dict[Tuple[Any, ...], int] = {}
 
     def span(self, what: str) -> float:
-        """By how much this call is to be late."""
+        """By how much this call is delayed."""
         place = self._place(sys._getframe(2))
         if place is None:
             return 0.0
@@ -70,7 +70,7 @@ class _Delays:
         return span
 
     def _place(self, frame: Any) -> Any:
-        """The line of the project that leads here; else, in a thread, whoever calls."""
+        """The line of the project that leads here; in a thread without one, the caller."""
         innermost = None
         for _ in range(_FRAMES_MAX):
             if frame is None:
@@ -85,11 +85,11 @@ class _Delays:
         return None if is_main else innermost
 
     def is_ours(self, file: str) -> bool:
-        """Whether it is code of the project."""
+        """Whether a file is code of the project."""
         return file.startswith(self._tree) and "site-packages" not in file
 
     def before(self, what: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The same call, later."""
+        """The same call, delayed."""
 
         def late(*arguments: Any, **named: Any) -> Any:
             span = self.span(what)
@@ -114,7 +114,7 @@ def _patch(owner: Any, delays: _Delays, names: List[str]) -> None:
 
 
 def disk(draw: Draw, around: Any) -> Dict[str, Any]:
-    """Whatever opens, makes, renames, removes or syncs a file takes long, here and there."""
+    """Opening, making, renaming, removing and syncing files takes long at some places."""
     delays = _Delays(draw, _DISK, around.tree)
     names = ["open", "replace", "rename", "remove", "unlink", "mkdir", "rmdir", "fsync", "link"]
     _patch(os, delays, names)
@@ -125,7 +125,7 @@ def disk(draw: Draw, around: Any) -> Dict[str, Any]:
 
 
 def network(draw: Draw, around: Any) -> Dict[str, Any]:
-    """Connections and what goes through them take long, here and there."""
+    """Connections, and sending and receiving, take long at some places."""
     delays = _Delays(draw, _NETWORK, around.tree)
     _patch(socket.socket, delays, ["connect", "send", "sendall", "recv", "recv_into", "sendto"])
     _patch(socket, delays, ["getaddrinfo", "gethostbyname"])
@@ -133,7 +133,7 @@ def network(draw: Draw, around: Any) -> Dict[str, Any]:
 
 
 def waits(draw: Draw, around: Any) -> Dict[str, Any]:
-    """Waits last longer, and threads and their work begin later, here and there."""
+    """Waits last longer, and threads and their work begin later, at some places."""
     delays = _Delays(draw, _WAITS, around.tree)
     _patch(time, delays, ["sleep"])
     _patch(threading.Event, delays, ["wait", "set"])
@@ -184,7 +184,7 @@ def _late_tasks(delays: _Delays) -> None:
 
 
 def switches(draw: Draw, around: Any) -> Dict[str, Any]:
-    """Threads take turns between any two instructions of the project's code."""
+    """Threads may take turns between any two instructions of the project's code."""
     if sys.gettrace() is not None:
         raise Refusal("something else traces this process")
     delays = _Delays(draw, _PAUSES, around.tree)

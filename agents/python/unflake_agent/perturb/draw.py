@@ -1,8 +1,8 @@
 """Where do the numbers come from?
 
-From a generator of our own for each factor and purpose: what one draws changes nothing for the
-others, and what the tests do with theirs changes nothing for ours. Python promises that a seed
-that is a text gives the same numbers in every version.
+From our own generator for each factor and purpose: what one of them draws does not affect the
+others, and what the tests do with their generators does not affect ours. Python promises that a
+text used as a seed gives the same numbers in every version.
 """
 
 import os
@@ -17,11 +17,11 @@ _seed = random.Random.seed
 
 
 class Refusal(Exception):
-    """This factor cannot be had here; says why."""
+    """This factor cannot be perturbed here; says why."""
 
 
 class Draw:
-    """The numbers of one factor."""
+    """The random numbers of one factor."""
 
     def __init__(self, seed: int, *labels: Any) -> None:
         self._name = "/".join(map(str, (seed, *labels)))
@@ -29,7 +29,7 @@ class Draw:
         _seed(self._random, self._name)
 
     def one(self, items: Sequence[T]) -> T:
-        """One of them."""
+        """One of the items."""
         return items[int(self._random.random() * len(items))]
 
     def share(self) -> float:
@@ -37,23 +37,23 @@ class Draw:
         return self._random.random()
 
     def shuffled(self, items: Sequence[T]) -> List[T]:
-        """All of them, in some order."""
+        """All items, in some order."""
         keyed = [(self._random.random(), place) for place in range(len(items))]
         return [items[place] for _, place in sorted(keyed)]
 
     def bits(self, n_bits: int) -> int:
-        """A number of so many bits."""
+        """A number with this many bits."""
         return self._random.getrandbits(n_bits)
 
     def part(self, *labels: Any) -> "Draw":
-        """The numbers for one purpose, the same whatever was drawn before."""
+        """The numbers for one purpose, whatever was drawn before."""
         return Draw(0, self._name, *labels)
 
 
 def rebind(pairs: Sequence[Any]) -> None:
-    """Has modules that took a function by name (``from time import sleep``) see the new one.
+    """Makes modules that imported a function by name (``from time import sleep``) use the new one.
 
-    Not those of the library and of the runner: how they work is not in question.
+    Except those of the standard library and of the runner, whose behaviour is not in question.
     """
     new = {id(old): fresh for old, fresh in pairs}
     for name, module in list(sys.modules.items()):

@@ -13,7 +13,7 @@ _DEPTHS = [250, 350, 500]
 
 
 def memory(draw: Draw, _: Any) -> Dict[str, Any]:
-    """So much can be allocated beyond what is in use."""
+    """Limits how much can be allocated beyond what is in use."""
     megabytes = draw.one(_MEGABYTES)
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         used = [line.split()[1] for line in status if line.startswith("VmData:")]
@@ -25,7 +25,7 @@ def memory(draw: Draw, _: Any) -> Dict[str, Any]:
 
 
 def descriptors(draw: Draw, _: Any) -> Dict[str, Any]:
-    """So many files can be opened beyond those that are open."""
+    """Limits how many files can be opened beyond those that are open."""
     n_free = draw.one(_DESCRIPTORS)
     taken = set(map(int, os.listdir("/proc/self/fd")))
     limit = 0
@@ -37,7 +37,7 @@ def descriptors(draw: Draw, _: Any) -> Dict[str, Any]:
 
 
 def recursion(draw: Draw, _: Any) -> Dict[str, Any]:
-    """Calls may nest so deep from here."""
+    """Limits how deeply calls can nest from here."""
     depth, frame = 0, sys._getframe()
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back

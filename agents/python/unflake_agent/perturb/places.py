@@ -1,4 +1,4 @@
-"""Another time zone, locale, umask or terminal: what a plain runner can be given as well."""
+"""Another time zone, locale, umask or terminal: what can be set for a plain runner as well."""
 
 import locale as _locale
 import os
@@ -9,7 +9,7 @@ from typing import Any, Dict
 from .draw import Draw, Refusal
 
 _ZONES = [
-    # With what a C library without a database of zones understands.
+    # Each with a form for C libraries without a time zone database.
     ("Pacific/Kiritimati", "<+14>-14"),
     ("Pacific/Pago_Pago", "<-11>11"),
     ("Asia/Kathmandu", "<+0545>-5:45"),
@@ -40,7 +40,7 @@ def time_zone(draw: Draw, _: Any) -> Dict[str, Any]:
 
 
 def locale(draw: Draw, _: Any) -> Dict[str, Any]:
-    """The environment, and what C functions use, speak another language."""
+    """The environment and C functions use another language."""
     before = _locale.setlocale(_locale.LC_ALL)
     for name in draw.shuffled(_LOCALES):
         if name == "C" and (before == "C" or sys.flags.utf8_mode):
@@ -51,7 +51,7 @@ def locale(draw: Draw, _: Any) -> Dict[str, Any]:
             continue
         env = {"LC_ALL": name}
         if name == "C":
-            # Otherwise an interpreter that starts in this locale thinks better of it.
+            # Otherwise an interpreter started in this locale replaces it.
             env.update(PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
         os.environ.update(env)
         return {"how": f"LC_ALL={name}", "env": env}
@@ -59,7 +59,7 @@ def locale(draw: Draw, _: Any) -> Dict[str, Any]:
 
 
 def umask(draw: Draw, _: Any) -> Dict[str, Any]:
-    """Files are made for other eyes."""
+    """New files have other permissions."""
     now = os.umask(0o077)
     mask = draw.one([mask for mask in _UMASKS if mask != now])
     os.umask(mask)
@@ -67,7 +67,7 @@ def umask(draw: Draw, _: Any) -> Dict[str, Any]:
 
 
 def columns(draw: Draw, _: Any) -> Dict[str, Any]:
-    """What is fitted to the terminal is fitted to another."""
+    """The terminal has another width."""
     width = str(draw.one([n for n in _COLUMNS if str(n) != os.environ.get("COLUMNS")]))
     os.environ["COLUMNS"] = width
     return {"how": f"COLUMNS={width}", "env": {"COLUMNS": width}}

@@ -1,12 +1,12 @@
 """Which functions did each test call?
 
-A test that fails at random calls something that can come out otherwise: a clock, a generator, a
-socket, a thread. So the set of functions that a test calls says, after one run, whether it is worth
-running again, and which code it reaches. Told are Python functions and those written in C, of all
-threads, from the call of the test function to its return: neither the fixtures nor the runner.
+A test that fails at random calls something that can come out differently: a clock, a generator, a
+socket, a thread. So the set of functions that a test calls shows, after one run, whether it is
+worth rerunning, and which code it reaches. Reported are Python functions and those written in C, on
+all threads, from the call of the test function to its return: neither the fixtures nor the runner.
 
-Everything is asked for at every single call, so the price is what counts; ``begin`` takes the
-cheapest way there is.
+This happens at every single call, so the price is what counts; ``begin`` takes the cheapest way
+there is.
 
 =================  ==============================================================================
 module             question it answers
@@ -20,14 +20,14 @@ module             question it answers
 ``profile``        how are they noted by ``sys.setprofile``? Slow, exact, and there always
 =================  ==============================================================================
 
-Each is a *means*: ``arm(function)`` begins to note what is called when that is, ``disarm`` stops,
-``numbers`` are the functions noted in between; native code makes the whole ``message`` about them.
-One that ``ends_by_itself`` costs nothing any more when the code has returned, and need not be
-disarmed before that. One that ``is_over_with_message`` need not be disarmed at all.
+Each is a *means*: ``arm(function)`` begins to note calls when the function is called, ``disarm``
+stops, ``numbers`` are the functions noted in between; native code makes the whole ``message`` about
+them. A means that ``ends_by_itself`` costs nothing more once the code has returned, and need not be
+disarmed before that. A means that ``is_over_with_message`` need not be disarmed at all.
 
 Limits: C functions are seen when Python code calls them, not when C code does. Processes that a
 test starts are not seen. Below 3.12, threads are seen if ``threading`` starts them in the test. A
-test that installs a profiler of its own is seen until then.
+test that installs its own profiler is traced until then.
 """
 
 import functools
@@ -68,7 +68,7 @@ class Trace:
         self.ends_by_itself: bool = self._means.ends_by_itself
         self._message = getattr(self._means, "message", self._written)
         if getattr(self._means, "is_over_with_message", False):
-            # Nothing else is to be done after a test, and it is done after every one.
+            # Nothing else is done after a test, and this is done after every one.
             self.take = self._message  # type: ignore[method-assign]
         self.announce: Any = getattr(self._means, "announce", None)
         """Arms before each call of a function, if the means can do so by itself."""
@@ -77,9 +77,10 @@ class Trace:
         self._has_drawn = False
 
     def arm(self, function: Any, otherwise: Any = None) -> bool:
-        """The next call of ``function`` is the test; or of ``otherwise``, if it can be suspended.
+        """The next call of ``function`` is the test; or that of ``otherwise``, if it can be
+        suspended.
 
-        If it cannot be told when that is, everything counts from here on until ``disarm``, and the
+        If the call cannot be detected, everything counts from here on until ``disarm``, and the
         answer is False.
         """
         known = plain(function)
@@ -96,23 +97,23 @@ class Trace:
             self._means.disarm()
 
     def take(self, position: int, attempt: int) -> bytes:
-        """``traced`` as a frame: what the test called, and the names that are new in this run."""
+        """A ``traced`` frame: what the test called, and the names that are new in this run."""
         if self._is_armed:
             self.disarm()
         message: bytes = self._message(position, attempt)
         return message
 
     def before_call(self) -> None:
-        """A test is about to be called, and not armed yet."""
+        """A test is about to be called, and is not armed yet."""
         self._generator = draws.look()
 
     def after_call(self) -> None:
-        """It was."""
+        """The test was called."""
         self._has_drawn = self._generator is not None and draws.look() != self._generator
         self._generator = None
 
     def unseen(self, position: int, attempt: int) -> bytes:
-        """Another ``traced``, with what the test called unseen; nothing if it did not."""
+        """Another ``traced`` frame, with functions called unnoticed; empty if there are none."""
         if not self._has_drawn:
             return b""
         self._has_drawn = False
@@ -122,7 +123,7 @@ class Trace:
     def _written(self, position: int, attempt: int) -> bytes:
         functions = self._means.numbers() if self._has_run else b""
         self._has_run = False
-        # To write a list of numbers would cost more than to note them; so would a dictionary.
+        # Writing a list of numbers, or a dictionary, would cost more than noting them.
         said = _TRACED % (position, attempt, functions.hex(), self._names.news())
         counts = getattr(self._means, "counts", None)
         if counts is not None and functions:
@@ -140,8 +141,8 @@ def _begin(wanted: Any, names: Names) -> Any:
 
 
 def plain(function: Any) -> Optional[FunctionType]:
-    """The function in Python that runs when it is called; None if that is not known."""
-    # By type and not by attribute: the function may be an object of the tested program.
+    """The Python function that runs when it is called; None if that is unknown."""
+    # By type and not by attribute, because the function may be an object of the tested program.
     while True:
         if type(function) is MethodType:
             function = function.__func__

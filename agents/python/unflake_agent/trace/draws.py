@@ -1,9 +1,9 @@
 """Were numbers drawn from numpy's own generator?
 
-It is compiled by Cython, whose functions are not told of by the interpreter, and have no definition
+It is compiled by Cython: the interpreter does not report its functions, and they have no definition
 that could be watched. But there is one generator behind ``numpy.random.rand`` and all the others,
-and one can see whether it has moved. One that a test makes for itself asks the system for a seed,
-which is seen, or is given one.
+and one can see whether it has moved. A generator that a test makes for itself asks the system for a
+seed, which is noticed, or is given one.
 """
 
 import sys
@@ -19,12 +19,12 @@ _BY_ENTROPY = 0x80000000
 
 
 def is_there() -> bool:
-    """Whether anybody has loaded numpy, which loads its generators when they are first used."""
+    """Whether numpy is loaded; it loads its generators when they are first used."""
     return "numpy" in sys.modules
 
 
 def look() -> Optional[Any]:
-    """Something that is another when it has moved; None if that cannot be seen."""
+    """A value that differs once the generator has moved; None if that cannot be seen."""
     module = sys.modules.get("numpy.random.mtrand")
     if module is None:
         return _UNUSED

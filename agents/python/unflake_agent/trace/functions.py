@@ -1,8 +1,8 @@
 """Which functions in C are there, and which names do they go by?
 
-Those of all types and of all modules, as the interpreter has them: nothing is asked of an object
-that could answer by code of the tested program. A function goes by its own name, with an underline
-before it, and by every name under which a class or a module has it.
+Those of all types and of all modules, as the interpreter has them: no object is asked that could
+answer with code of the tested program. A function goes by its own name, by that name after an
+underscore, and by every name under which a class or a module has it.
 """
 
 import sys
@@ -23,7 +23,7 @@ Found = Tuple[List[Any], List[str]]
 
 
 class Functions:
-    """Looks for them, and knows where it has looked."""
+    """Searches for functions, and remembers where it has searched."""
 
     def __init__(self) -> None:
         self._modules: Dict[str, None] = {}
@@ -31,7 +31,7 @@ class Functions:
         """As many there were when it looked last."""
 
     def look(self) -> Found:
-        """All that there are now."""
+        """All functions that exist now."""
         found: Found = [], []
         for each in _types():
             _add(_of_type(each), found)
@@ -39,7 +39,7 @@ class Functions:
         return found
 
     def news(self) -> Found:
-        """Those of modules that were imported since, and of the types in them."""
+        """The functions of modules that were imported since, and of their types."""
         found: Found = [], []
         names = [name for name in list(sys.modules) if name not in self._modules]
         self._look_into(names, found)
@@ -50,7 +50,7 @@ class Functions:
         self.n_modules = len(sys.modules)
         for name in names:
             module = sys.modules.get(name)
-            # By type: a proxy says that it is what it stands for.
+            # By type, because a proxy claims to be what it stands for.
             if not issubclass(type(module), ModuleType):
                 continue
             values = list(_namespace(module).items())
@@ -75,7 +75,7 @@ def _is_bound(value: Any) -> bool:
 
 
 def _of_type(kind: type) -> Iterator[Tuple[str, Any]]:
-    # A type of a library that nobody has used yet may have none.
+    # The type of a library that was never used may have no dictionary.
     for name, value in list((_dict(kind) or {}).items()):
         if type(value) is staticmethod:
             value = _function(value)

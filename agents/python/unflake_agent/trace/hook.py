@@ -3,8 +3,8 @@
 On 3.11 a hook costs a fraction of what a profile function does (``hook.rs`` in ``crates/tracer``
 says how). The interface is the interpreter's own (PEP 523), and what the library must read and
 write in the state of a thread is not documented at all: so all of it is looked up here, in our own
-thread, by setting what we know and seeing it change. If one thing is not as expected, or somebody
-profiles or traces already, there is no hook, and the profile function does it all.
+thread, by setting known values and watching them change. If anything is not as expected, or
+somebody profiles or traces already, there is no hook, and the profile function does everything.
 """
 
 import sys
@@ -38,7 +38,7 @@ _settrace, _gettrace = sys.settrace, sys.gettrace
 
 
 def addresses() -> List[Optional[int]]:
-    """Those of the functions that the library needs; none if there must be no hook."""
+    """The addresses of the functions that the library needs; empty if there must be no hook."""
     if not _is_as_expected():
         return [None] * len(_FUNCTIONS)
     return [ctypes.cast(getattr(_python, each), ctypes.c_void_p).value for each in _FUNCTIONS]
@@ -72,7 +72,7 @@ def _byte(address: int) -> int:
 def _has_frames(thread: int) -> bool:
     frame = sys._getframe()
     inner = _word(id(frame) + _FRAME_IN_OBJECT)
-    # Not by `_word`, whose own frame would be the one that runs.
+    # Not with `_word`, because the running frame would be its own.
     running = ctypes.c_size_t.from_address(_word(thread + _C_FRAME) + _FRAME_IN_C_FRAME).value
     return (
         running == inner
@@ -82,7 +82,7 @@ def _has_frames(thread: int) -> bool:
 
 
 def _has_limit(thread: int) -> bool:
-    """The number beside ours is known."""
+    """Whether the recursion limit next to it has its known value."""
     return _int(thread + _LIMIT) == sys.getrecursionlimit() and _int(thread + _TRACING) == 0
 
 
@@ -90,7 +90,7 @@ def _has_flags(thread: int) -> bool:
     seen: List[Any] = []
 
     def look(*_: Any) -> None:
-        # While Python is told, it is not told what it does.
+        # While Python handles an event, it gets no events.
         seen.append(_int(thread + _TRACING) == 1)
 
     def state() -> Any:

@@ -1,9 +1,9 @@
 """Can this interpreter be read instead of asked? (3.11 to 3.13)
 
-The library can tell from marks which functions a test has called, without being told of the calls
+The library can tell from marks which functions a test has called, without an event for each call
 (``marks.rs`` and ``calls.rs`` in ``crates/tracer`` say how). The places it must read and write are
-documented nowhere: so all of them are looked up here, by changing what we know and seeing the place
-change. If one thing is not as expected there are no marks, and the library is told of calls.
+not documented: so all of them are looked up here, by changing known values and watching the place
+change. If anything is not as expected there are no marks, and the library gets events.
 """
 
 import dis
@@ -30,7 +30,8 @@ _NOWHERE = (1 << 64) - 1
 
 
 class _Places(NamedTuple):
-    """Of the number of changes: in the interpreter, in a thread, in code; and how it grows."""
+    """Where the number of changes is: in the interpreter, in a thread, in code; and how it
+    grows."""
 
     in_interpreter: int
     in_thread: Optional[int]
@@ -96,8 +97,8 @@ _N_PAIRS = 5
 
 
 def _table() -> bytearray:
-    """By instruction as it is run: as what it was compiled, 0 for unknown, and the number of places
-    behind it that the interpreter writes to."""
+    """For each instruction as it is run: what it was compiled as, 0 if unknown, and the number of
+    cache entries after it."""
     table = bytearray(2 * _N_INSTRUCTIONS)
     for name, number in _all.items():
         general = _general.get(name, name)
@@ -111,7 +112,7 @@ def _table() -> bytearray:
 
 
 def _joined() -> bytes:
-    """Two instructions that are run as one, and that one, again and again."""
+    """Two instructions that are run as one, and that one, for all such pairs."""
     pairs = [(name.split("__"), _all[name]) for name in _general if "__" in name]
     return bytes(each for (one, then), both in pairs
                  for each in (dis.opmap[one], dis.opmap[then], both))  # fmt: skip
@@ -129,7 +130,7 @@ def _can_restore_pairs() -> bool:
 
 
 def _runs_as_compiled(code: CodeType) -> bool:
-    """Whether the instructions of code are where the library looks, and what it takes them for."""
+    """Whether the instructions of code are where the library looks, and mean what it assumes."""
     size, table = len(code.co_code), bytes(_compiled)
     found = ctypes.string_at(id(code) + _RUNNING[sys.version_info[:2]], size)
     at = 0
@@ -146,13 +147,13 @@ def _state(name: str) -> int:
 
 
 def are_possible() -> bool:
-    """As far as can be told without changing anything."""
+    """Whether marks may work, as far as that can be seen without changing anything."""
     known = [name for _, name in _UNSEEN] + [name for name, _ in (*_ATTRIBUTES, *_VALUES)]
     needed = (*_FUNCTIONS, _GLOBALS, _ATTRIBUTE, *_THREADS)
     if sys.version_info[:2] in _PLACES:
         needed += (_SET_VECTORCALL,)
     if 0 not in _RESUME:
-        # Takes time, and is known then when runs are forked.
+        # This takes time, and the result is known when runs are forked.
         _may_compile()
     return (
         sys.version_info[:2] in (_HOOKED, *_PLACES)
@@ -177,7 +178,7 @@ def _sample(first: Any, *, second: Any = "third") -> Any:
 
 
 def _has_words(code: CodeType) -> bool:
-    """Whether what the library reads in code is where it looks."""
+    """Whether the library finds in code what it reads there."""
     found = [_word(id(code) + at) for at in (24, 32, _FILE, _QUALNAME)]
     known = [code.co_consts, code.co_names, code.co_filename, code.co_qualname]
     variables = ctypes.cast(_word(id(code) + _VARIABLES), ctypes.py_object).value
@@ -190,7 +191,7 @@ def _has_words(code: CodeType) -> bool:
 
 
 def shortcuts() -> Optional[int]:
-    """Where the interpreter keeps the functions that it calls by instructions of their own."""
+    """Where the interpreter keeps the functions that special instructions call."""
     begin = _state("PyInterpreterState_Get")
     with open("/proc/self/maps") as file:
         ranges = [line.split()[0].split("-") for line in file]
@@ -204,13 +205,13 @@ def shortcuts() -> Optional[int]:
 
 
 def hide_shortcuts(at: int) -> None:
-    """Has the interpreter call them like any function."""
+    """Makes the interpreter call them like any function."""
     for number in range(len(_SHORTCUTS)):
         ctypes.c_size_t.from_address(at + 8 * number).value = id(None)
 
 
 def fields(tool: Any) -> List[Any]:
-    """What the library must know, in its order; nothing if there are no marks."""
+    """What the library needs to know, in its order; empty if there are no marks."""
     places = None if tool is None else _found(tool)
     calls = [*map(_address, _FUNCTIONS)]
     for name, (_, instruction) in zip(_names, _UNSEEN):
@@ -237,7 +238,7 @@ def fields(tool: Any) -> List[Any]:
 
 
 def _found(tool: int) -> Optional[_Places]:
-    """The places, if the number of changes is there after each of some."""
+    """The places, if the number is found there after each of several changes."""
     places = _PLACES[sys.version_info[:2]]
     interpreter = _state("PyInterpreterState_Get") + places.in_interpreter
     thread, code = _state("PyThreadState_Get"), id(_change.__code__) + places.in_code
@@ -257,7 +258,7 @@ def _found(tool: int) -> Optional[_Places]:
 
 
 def _change() -> None:
-    """Run, so that it is brought up to date."""
+    """Called so that its code is updated."""
 
 
 def _is_alone(tool: int) -> bool:
@@ -267,8 +268,8 @@ def _is_alone(tool: int) -> bool:
 
 
 def _marks_instructions() -> bool:
-    """Whether the instruction with which code begins is another one once it was run, and nobody
-    compiles what is run often."""
+    """Whether the first instruction of code is replaced once it was run, and no compiler handles
+    code that runs often."""
     if 0 in _RESUME or _may_compile():
         return False
     first = ctypes.c_uint8.from_address(id(_change.__code__) + _RUNNING[sys.version_info[:2]])

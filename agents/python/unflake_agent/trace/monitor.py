@@ -1,9 +1,9 @@
 """How are calls noted by ``sys.monitoring``, from 3.12 on?
 
 The interpreter reports where a function begins and where one is called, for all threads. Each place
-is reported once in a test, and then no more: what a loop calls a thousand times costs as much as
-what is called once. At a place that calls several C functions, one after the other, the first of
-them is noted; functions in Python are noted where they begin.
+is reported only once in a test: what a loop calls a thousand times costs as much as what is called
+once. If a place calls several C functions in turn, only the first is noted; functions in Python are
+noted where they begin.
 """
 
 import sys
@@ -22,7 +22,7 @@ _N_TOOLS = 6
 
 
 def tool_id() -> Optional[int]:
-    """One that is ours from now on; None if there is none."""
+    """Registers a tool and returns its number; None if none is free."""
     if _monitoring is None:
         return None
     for number in _TOOL_IDS:
@@ -33,12 +33,12 @@ def tool_id() -> Optional[int]:
 
 
 def is_only_tool(tool: int) -> bool:
-    """Whether there is no other."""
+    """Whether there is no other tool."""
     return all(each == tool or _monitoring.get_tool(each) is None for each in range(_N_TOOLS))
 
 
 class Monitor:
-    """Notes calls in Python, each place once."""
+    """Notes calls in Python, each place once in a test."""
 
     ends_by_itself = False
 
@@ -65,7 +65,7 @@ class Monitor:
             _monitoring.register_callback(tool, event, callback)
 
     def arm(self, function: Optional[FunctionType]) -> None:
-        """Waits for a call of ``function``; for none, if there is no telling."""
+        """Waits for a call of ``function``; None if the call cannot be detected."""
         code = code_of(function)
         self._noted = {}
         self._target, self._depth = code, 0
@@ -76,14 +76,14 @@ class Monitor:
         _monitoring.restart_events()
 
     def disarm(self) -> None:
-        """Stops."""
+        """Stops noting calls."""
         _monitoring.set_events(self._tool, 0)
         if self._target is not None:
             _monitoring.set_local_events(self._tool, self._target, 0)
         self._is_open, self._target = False, None
 
     def numbers(self) -> bytes:
-        """The functions noted."""
+        """The numbers of the functions noted."""
         return as_bytes(self._noted)
 
     def _begins(self, code: CodeType, _: int) -> Any:
@@ -114,6 +114,6 @@ class Monitor:
 
 
 def begin(names: Names) -> Optional[Monitor]:
-    """None before 3.12, or if others have taken all there is."""
+    """None before 3.12, or if no tool number is free."""
     tool = tool_id()
     return None if tool is None else Monitor(names, tool)

@@ -1,9 +1,9 @@
 """What is a function called, and which number does it have in this run?
 
-A function is its module and its qualified name, as ``threading`` and ``Condition.wait``; with its
-file and first line if it is written in Python. A method written in C has the class that defines it,
-however it was reached: ``random.random`` is ``Random.random`` of ``_random``. Two functions of one
-name in one place are one function.
+A function is identified by its module and its qualified name, as in ``threading`` and
+``Condition.wait``; with its file and first line if it is written in Python. A method written in C
+has the class that defines it, however it was reached: ``random.random`` is ``Random.random`` of
+``_random``. Two functions with the same name in the same place are one function.
 
 No code of the tested program is called to find out.
 """
@@ -45,12 +45,12 @@ Place = Tuple[str, int]
 
 
 def as_bytes(numbers: Iterable[int]) -> bytes:
-    """Numbers as they are told: four bytes each, the lowest first."""
+    """Numbers as they are sent: four bytes each, lowest first."""
     return b"".join(number.to_bytes(_WIDTH, "little") for number in numbers)
 
 
 class _Written(Dict[str, str]):
-    """Modules and files as JSON: there are few of them."""
+    """Modules and files as JSON, cached because there are few of them."""
 
     def __missing__(self, name: str) -> str:
         written = self[name] = _quoted(text(name, _NAME_LIMIT))
@@ -58,27 +58,27 @@ class _Written(Dict[str, str]):
 
 
 def code_of(function: Optional[FunctionType]) -> Optional[CodeType]:
-    """What runs when it is called; None if there is no function."""
+    """The code that runs when it is called; None if there is no function."""
     return None if function is None else function.__code__
 
 
 class Names:
-    """The functions of one run, numbered as they come."""
+    """The functions of one run, numbered in the order of appearance."""
 
     def __init__(self) -> None:
-        # By what is told of them. Nothing here is an object that the collector looks at: a suite
-        # of quick tests takes more time if it has to look through everything once more.
+        # By description. Nothing here is tracked by the garbage collector: a suite of quick tests
+        # takes longer if everything must be searched once more.
         self._numbers: Dict[str, int] = {}
         self._news: List[str] = []
         self._written = _Written()
-        # So that the address of a code object is not used again for another.
+        # Kept so that the address of a code object is not reused for another one.
         self._codes: List[CodeType] = []
         self._of_code: Dict[int, int] = {}
         self._files: Dict[str, Dict[Place, str]] = {}
 
     def told(self, seen: Any, namespace: Any = None) -> str:
-        """What is told of a code object or a C function, as JSON; of code with its globals, or the
-        name of its module, unless it is being called now."""
+        """The description of a code object or a C function, as JSON; for code that is not being
+        called now, with its globals or the name of its module."""
         if type(seen) is not CodeType:
             module, name = name_of_c(seen)
             return _IN_C % (self._written[module], _quoted(text(name, _NAME_LIMIT)))
@@ -96,14 +96,14 @@ class Names:
         )
 
     def of_code(self, code: CodeType, namespace: Any = None) -> int:
-        """The number of a function in Python."""
+        """The number of a Python function."""
         known = self._of_code.get(id(code))
         if known is None:
             known = self._of_code[id(code)] = self._number(self.told(code, namespace))
         return known
 
     def of_c(self, function: Any) -> int:
-        """Of a function in C: bound, or as the descriptor of a class."""
+        """The number of a C function: bound, or as the descriptor of a class."""
         return self._number(self.told(function))
 
     def _number(self, told: str) -> int:
@@ -114,12 +114,12 @@ class Names:
         return number
 
     def news(self) -> str:
-        """The names given since the last time, in the order of their numbers, as JSON."""
+        """The descriptions of functions numbered since the last call, in order, as JSON."""
         news, self._news = self._news, []
         return ",".join(news)
 
     def _qualname(self, code: CodeType) -> str:
-        """Below 3.11, where code does not know its own."""
+        """The qualified name below 3.11, where code does not have it."""
         file = code.co_filename
         if file not in self._files:
             self._files[file] = qualified(file)
@@ -127,7 +127,7 @@ class Names:
 
 
 def _module_of(code: CodeType) -> str:
-    """By the frame that runs it, somewhere above us."""
+    """The module according to the frame that runs the code, somewhere above us."""
     frame: Optional[FrameType] = _getframe(2)
     for _ in range(_N_FRAMES_UP):
         if frame is None:
@@ -145,7 +145,7 @@ def _named(namespace: Any) -> str:
 
 
 def name_of_c(function: Any) -> Tuple[str, str]:
-    """Module and qualified name of a function in C."""
+    """The module and the qualified name of a C function."""
     kind = type(function)
     if kind is Method:
         owner = function.__objclass__
@@ -168,7 +168,8 @@ def _string(value: Any) -> str:
 
 
 def qualified(file: str) -> Dict[Place, str]:
-    """The qualified names of all functions in a file: Python keeps them from 3.11 on only."""
+    """The qualified names of all functions in a file, because Python only keeps them from 3.11
+    on."""
     try:
         code = _compiled(file)
     except Exception:

@@ -1,10 +1,10 @@
-"""How are calls noted by code that is not Python?
+"""How are calls noted by native code?
 
-Beside this file there may be a library of ours (``crates/tracer``; not where it could not be
-built). It is called back by the interpreter at every call, and knows by an address whether there is
-anything to do: as a profile function below 3.12, by ``sys.monitoring`` from there on. What it must
-know about the inside of objects is looked up here in objects whose answer we know; if one is not as
-expected, there is no native means, and another one is taken.
+Next to this file there may be a library of ours (``crates/tracer``; absent where it could not be
+built). The interpreter calls it at every call, and one look at an address tells it whether there is
+anything to do: as a profile function below 3.12, by ``sys.monitoring`` from there on. What it needs
+to know about the inside of objects is looked up here in known objects; if anything is not as
+expected, another means is used.
 """
 
 import os
@@ -49,7 +49,7 @@ _monitoring: Any = getattr(sys, "monitoring", None)
 
 
 class _Api(ctypes.Structure if _python else object):  # type: ignore[misc]
-    """As in the library."""
+    """The structure of the same name in the library."""
 
     _fields_ = [
         (name, ctypes.c_void_p if _python else None)
@@ -74,7 +74,7 @@ def _address(name: str) -> Optional[int]:
 
 
 def _is_as_expected() -> bool:
-    """Whether the objects of this interpreter are built as the library believes."""
+    """Whether the objects of this interpreter are laid out as the library assumes."""
     if _python is None or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
         return False
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or sys.byteorder != "little":
@@ -93,7 +93,7 @@ def _is_as_expected() -> bool:
 
 
 def _to_code() -> Optional[Tuple[int, int]]:
-    """How a profile function comes from a frame to its code; None if in no way that we know."""
+    """How a profile function gets from a frame to its code; None if in no way that we know."""
     frame = sys._getframe()
     (way,) = [way for way, since in _TO_CODE if sys.version_info >= since][-1:]
     found = _word(id(frame) + way[0])
@@ -103,26 +103,26 @@ def _to_code() -> Optional[Tuple[int, int]]:
 
 
 class _Outside:
-    """Knows code that runs outside of tests, and holds it, so that its address stays its own."""
+    """Knows code that runs outside of tests, and keeps it, so that its address is not reused."""
 
     def __init__(self) -> None:
         self._held: List[CodeType] = []
 
     def is_runner(self, code: CodeType) -> int:
-        """Whether it is the code of pytest, or ours: 1 if so."""
+        """Whether code is pytest's or ours: 1 if so."""
         self._held.append(code)
         return int(not _RUNNERS.isdisjoint(os.path.dirname(code.co_filename).split("/")))
 
 
 class _Library:
-    """The library, told about this interpreter."""
+    """The library, set up for this interpreter."""
 
     def __init__(
         self, path: str, names: Names, way: Tuple[int, int], tool: List[Any], marking: List[Any]
     ) -> None:
         library = ctypes.PyDLL(path)
         kinds = [BuiltinFunctionType, BoundMethod, Method]
-        # Whose addresses the library has.
+        # The library has the addresses of these objects.
         told = [names.told, _Outside().is_runner, *kinds, None, _getprofile, _gettrace, *tool]
         self._held = told
         addresses = [
@@ -164,7 +164,7 @@ class _Library:
         self.arm, self.message = self.callback("tracer_arm"), self.callback("tracer_message")
 
     def learn(self, functions: List[Any], names: List[str]) -> bool:
-        """Whether there was room for all."""
+        """Passes functions and their names; returns whether there was room for all."""
         return bool(self._library.tracer_learn(functions, names, len(functions)))
 
     def callback(self, name: str) -> Any:
@@ -175,7 +175,7 @@ class _Library:
 
 
 class NativeProfile:
-    """A profile function, below 3.12."""
+    """A native profile function, below 3.12."""
 
     ends_by_itself = False
 
@@ -184,7 +184,7 @@ class NativeProfile:
         self.message = library.message
 
     def arm(self, function: Optional[FunctionType]) -> None:
-        """Waits for a call of ``function``; for none, if there is no telling."""
+        """Waits for a call of ``function``; None if the call cannot be detected."""
         code = code_of(function)
         self._library.arm(code)
         if _getprofile() is None:
@@ -192,21 +192,21 @@ class NativeProfile:
             self._library.install()
 
     def disarm(self) -> None:
-        """Stops."""
+        """Stops noting calls."""
         if getattr(threading, "_profile_hook", None) == self._in_thread:
             threading.setprofile(None)
         if _getprofile() is None:
             self._library.remove()
 
     def _in_thread(self, frame: FrameType, event: str, _: Any) -> None:
-        """The first event of a thread; all that follow are not Python's any more."""
+        """Handles the first event of a thread; the library gets all further events."""
         if event == "call":
             self._library.enter(id(frame.f_code))
         self._library.install()
 
 
 class NativeHook:
-    """An evaluation hook for functions in Python, and marks of those in C: on 3.11."""
+    """An evaluation hook for Python functions, and marks for C functions: on 3.11."""
 
     ends_by_itself = True
 
@@ -217,7 +217,7 @@ class NativeHook:
         self.message = prepared.mark_calls(library)
 
     def arm(self, function: Optional[FunctionType]) -> None:
-        """Waits for a call of ``function``; for none, if there is no telling."""
+        """Waits for a call of ``function``; None if the call cannot be detected."""
         code = code_of(function)
         if _getprofile() is None and _gettrace() is None:
             self._library.arm(code)
@@ -228,7 +228,7 @@ class NativeHook:
         self._otherwise.arm(function)
 
     def disarm(self) -> None:
-        """Stops."""
+        """Stops noting calls."""
         if not self._is_used:
             self._otherwise.disarm()
             return
@@ -238,18 +238,18 @@ class NativeHook:
         self._library.unhook()
 
     def _in_thread(self, *_: Any) -> None:
-        """The first event of a thread; all that follow are not Python's any more."""
+        """Handles the first event of a thread; the library gets all further events."""
         self._library.hook_thread()
 
 
 class NativeMonitor:
     """A tool of ``sys.monitoring``, from 3.12 on.
 
-    It stays on between tests: to switch it means that the interpreter prepares all code anew that
-    is being run, the runner's above all. Instead, what a function calls is told from its first call
-    in a test on; that the runner's functions begin is switched off, once; and when most of them
-    are, nothing is told between tests, as while a trace function runs. Where somebody else traces
-    or monitors, all is told as ever.
+    It stays on between tests: switching it means that the interpreter prepares all running code
+    anew, above all the runner's. Instead, calls of a function are reported from its first call in a
+    test on; the start of the runner's functions is switched off, once; and when that is done for
+    most of them, nothing is reported between tests, as while a trace function runs. If somebody
+    else traces or monitors, everything is reported as usual.
     """
 
     ends_by_itself = True
@@ -274,7 +274,7 @@ class NativeMonitor:
         _monitoring.set_events(tool, everywhere)
 
     def arm(self, function: Optional[FunctionType]) -> None:
-        """Waits for a call of ``function``; for none, if there is no telling."""
+        """Waits for a call of ``function``; None if the call cannot be detected."""
         code = code_of(function)
         self._n_tests += 1
         if self._n_tests > _N_TESTS_HEARD and self._is_alone:
@@ -283,11 +283,11 @@ class NativeMonitor:
             self._library.arm(code)
 
     def disarm(self) -> None:
-        """Stops when the message is made, or by itself."""
+        """Does nothing: it stops by itself, or when the message is made."""
 
 
 class NativeMarks:
-    """Little is told of calls; what has run is read from marks when a test has returned."""
+    """Few calls are reported; most are read from marks when a test has returned."""
 
     ends_by_itself = is_over_with_message = True
 
@@ -303,30 +303,31 @@ class NativeMarks:
             (events.PY_RETURN, library.callback("tracer_mark_return")),
         ):
             _monitoring.register_callback(tool, event, callback)
-        # Not what exceptions leave, of which there may be thousands: for a test that is known by
-        # the way in which it is called.
+        # Without events of exceptions, of which there may be thousands: these are only for a test
+        # that is detected by the way in which it is called.
         _monitoring.set_events(tool, events.PY_START | events.PY_RESUME | events.PY_THROW)
         self._library = library
         self._announced: Any = None
 
     def announce(self, function: FunctionType, kind: type, name: str, otherwise: Any) -> None:
-        """From now on a call of ``function`` arms the attribute of this name of its argument, if
-        that is of this type; or calls ``otherwise`` with the argument, if it is not, or if the
-        attribute is no plain function or method."""
+        """From now on a call of ``function`` arms the attribute with this name of its argument, if
+        that has this type; or calls ``otherwise`` with the argument, if it has not, or if the
+        attribute is not a plain function or method."""
         held = (function, sys.intern(name), otherwise, FunctionType, MethodType, kind)
         self._announced = held
         self._library.announce(*held)
 
 
 class _Prepared:
-    """What holds for all runs that are forked from here."""
+    """What all runs share that are forked from here."""
 
     def __init__(self, functions: Functions, shortcuts: int) -> None:
         self._functions = functions
         self._shortcuts = shortcuts
 
     def mark_calls(self, library: _Library) -> Any:
-        """From now on functions in C leave marks; gives what makes the message about a test."""
+        """Makes C functions leave marks from now on; returns what makes the message about a
+        test."""
         marks.hide_shortcuts(self._shortcuts)
         library.mark_calls()
         made, functions = library.message, self._functions
@@ -344,7 +345,7 @@ _prepared: List[_Prepared] = []
 
 
 def prepare() -> None:
-    """Before runs are forked: what takes time, and changes nothing."""
+    """Before runs are forked: does what takes time and changes nothing."""
     path = _path()
     if _prepared or path is None or not marks.are_possible():
         return
@@ -358,13 +359,13 @@ def prepare() -> None:
 
 
 def _path() -> Optional[str]:
-    """Of the library, if it is there and this interpreter is as it expects."""
+    """The path of the library, if it exists and this interpreter is as it expects."""
     path = os.path.join(os.path.dirname(__file__), LIBRARY)
     return path if os.path.isfile(path) and _is_as_expected() else None
 
 
 def _tool(may_mark: bool) -> Optional[List[Any]]:
-    """What the library must know of ``sys.monitoring``; None if there is no place for us."""
+    """What the library must know about ``sys.monitoring``; None if no tool number is free."""
     tool = monitor.tool_id()
     if tool is None:
         return None
@@ -381,7 +382,7 @@ def begin(names: Names) -> Any:
 
 
 def told(names: Names) -> Any:
-    """The same without marks: the library is told of calls."""
+    """The same without marks: the library gets events of calls."""
     return _begin(names, None)
 
 

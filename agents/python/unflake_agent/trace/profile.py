@@ -1,6 +1,6 @@
-"""How are calls noted by ``sys.setprofile``? Slow, exact, and there always.
+"""How are calls noted by ``sys.setprofile``? Slowly, exactly, and everywhere.
 
-Below 3.12 the profiler belongs to a thread; ``threading`` gives it to those it starts.
+Below 3.12 the profiler belongs to a thread; ``threading`` passes it to those it starts.
 """
 
 import sys
@@ -27,7 +27,7 @@ class Profile:
         self._is_open = False
 
     def arm(self, function: Optional[FunctionType]) -> None:
-        """Waits for a call of ``function``; for none, if there is no telling."""
+        """Waits for a call of ``function``; None if the call cannot be detected."""
         code = code_of(function)
         self._noted = {}
         self._target, self._opener = code, None
@@ -37,7 +37,7 @@ class Profile:
             _setprofile(self._event)
 
     def disarm(self) -> None:
-        """Stops."""
+        """Stops noting calls."""
         self._is_open = False
         self._target = self._opener = None
         if _getprofile() == self._event:
@@ -46,7 +46,7 @@ class Profile:
             threading.setprofile(None)
 
     def numbers(self) -> bytes:
-        """The functions noted."""
+        """The numbers of the functions noted."""
         return as_bytes(self._noted)
 
     def _note(self, number: int) -> None:
@@ -78,15 +78,15 @@ class Counted(Profile):
         self._noted[number] = self._noted.get(number, 0) + 1  # type: ignore[assignment]
 
     def counts(self) -> List[int]:
-        """How often each of the functions noted was called, in the order of ``numbers``."""
+        """How often each of the noted functions was called, in the order of ``numbers``."""
         return list(self._noted.values())  # type: ignore[arg-type]
 
 
 def begin(names: Names) -> Profile:
-    """There always."""
+    """Always available."""
     return Profile(names)
 
 
 def counted(names: Names) -> Counted:
-    """There always, and slower still."""
+    """Always available, and slower still."""
     return Counted(names)

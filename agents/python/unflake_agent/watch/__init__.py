@@ -1,18 +1,19 @@
 """What did each test leave changed, and what if it had not?
 
 A test that passes alone and fails after another one met something that the other left behind. Here
-everything is watched where such a thing can be, each kind by a part of its own that can be switched
-on separately: before the first test it is read once, and once after each test. The difference
-between two readings is what that test changed, told with the name by which the program knows it.
+all places are watched where such a thing can be, each kind by its own part that can be switched on
+separately: they are read once before the first test, and once after each test. The difference
+between two readings is what that test changed, reported with the name by which the program knows
+it.
 
-In a run that asks for it, state is put back between two tests: all that was asked for, or all but
-that. Then the beginning is remembered with everything it held, and not only its fingerprint.
+If a run asks for it, state is put back between two tests: all that was asked for, or all but that.
+Then the beginning is remembered with everything it held, and not only its fingerprint.
 
 =================  ==============================================================================
 module             question it answers
 =================  ==============================================================================
 ``change``         what is a change, and how is a value shown without asking the value?
-``shapes``         how can an object be taken apart without its noticing?
+``shapes``         how can an object be taken apart unnoticed?
 ``nodes``          what did an object hold when we last looked, and what is different now?
 ``containers``     how do dictionaries, lists, sets and objects hold what they hold?
 ``stamps``         which objects change without holding anything?
@@ -28,8 +29,8 @@ module             question it answers
 ``tables``         which tables of a changed SQLite file are different?
 =================  ==============================================================================
 
-No code of the tested program is called to find out: no ``==``, ``hash``, ``repr``, property or
-``__getattr__`` of its classes. (To put things back, it may be.)
+No code of the tested program is called for this: no ``==``, ``hash``, ``repr``, property or
+``__getattr__`` of its classes. (Putting things back may call it.)
 """
 
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional
@@ -48,7 +49,7 @@ FIXTURES = "fixtures"
 
 
 class Wish(NamedTuple):
-    """What the engine wants to be put back, and when."""
+    """What the engine wants to have put back, and when."""
 
     before: int
     items: List[str]
@@ -58,7 +59,7 @@ class Wish(NamedTuple):
 
 
 def wish(body: Optional[Dict[str, Any]]) -> Optional[Wish]:
-    """Reads it as it came over the wire."""
+    """Reads the body of a message."""
     if body is None:
         return None
     all_but, again = (bool(body.get(key, False)) for key in ("all_but", "again"))
@@ -87,7 +88,7 @@ class Watch:
             watcher.begin()
 
     def look(self, test_seconds: float) -> Dict[str, Any]:
-        """What changed since the last time, as ``end`` tells it."""
+        """The changes since the last look, as ``end`` reports them."""
         if not self._tells:
             return {}
         changes, self._noted = merged(self._noted + self._found(test_seconds)), []
@@ -98,11 +99,11 @@ class Watch:
 
     @property
     def tells_fixtures(self) -> bool:
-        """Whether it is to be told what was changed by fixtures that outlive a test."""
+        """Whether the watch needs to know what was changed by fixtures that outlive a test."""
         return self._tells and FIXTURES in self._kinds
 
     def note(self, fixture: Optional[str]) -> None:
-        """What changed since the last time is the doing of this fixture; of none, if None."""
+        """Attributes the changes since the last look to this fixture; to none, if None."""
         found = self._found(float("inf"))
         for each in found:
             each.by = fixture
@@ -115,19 +116,19 @@ class Watch:
                 found = watcher.look()
                 changes += self._refined(found) if found else []
             except Exception:
-                # A test left something there that is not what Python puts there.
+                # A test left something there that Python does not put there.
                 continue
         return [each for each in _once(changes) if each.kind in self._kinds]
 
     def is_due(self, position: int) -> bool:
-        """Whether something is to be put back before the test at this place."""
+        """Whether something must be put back before the test at this position."""
         if self._wanted is None or position == 0:
             return False
         before = self._wanted.before
         return position % before == 0 if self._wanted.again else position == before
 
     def restore(self) -> Dict[str, Any]:
-        """Puts back what was asked for; what was, and what could not be."""
+        """Puts back what was asked for; returns what was, and what could not be."""
         wanted = self._wanted
         assert wanted is not None and self._first_heap is not None
         changes = self._first_heap.look(float("inf"))
@@ -138,7 +139,7 @@ class Watch:
                 continue
         done: List[str] = []
         failed: List[Dict[str, str]] = []
-        # What came last goes first, but the time zone follows the environment.
+        # The latest changes go first, but the time zone follows the environment.
         for each in sorted(reversed(_once(changes)), key=lambda each: each.kind == "timezone"):
             where = clip(each.where)
             if any(concerns(item, where) for item in wanted.items) == wanted.all_but:
@@ -154,7 +155,7 @@ class Watch:
                 failed.append({"where": item, "why": "it had not changed"})
         self.look(float("inf"))
         if wanted.again and done:
-            # What is as it was at the beginning is not to be undone the next time.
+            # What is as it was at the beginning must not be undone the next time.
             self._first_heap.look(float("inf"))
         return {"items": done[::-1][:N_RESTORED_MAX], "failed": failed[:N_RESTORED_MAX]}
 
@@ -163,7 +164,7 @@ class Watch:
         return self._databases.refine(changes) if is_files else changes  # type: ignore[union-attr]
 
     def last_words(self) -> Dict[str, bool]:
-        """What ``done`` tells: whether something was too large to be looked at as a whole."""
+        """What ``done`` reports: whether something was too large to be watched completely."""
         return {"in_part": True} if self._heap is not None and self._heap.is_in_part else {}
 
 
@@ -181,7 +182,7 @@ def _undone(change: Change) -> Optional[str]:
 
 
 def _once(changes: List[Change]) -> List[Change]:
-    """One telling of each: a patch left behind also is a changed global, and says more."""
+    """Each change once: a patch left behind is also a changed global, and says more."""
     patched = {change.where for change in changes if change.kind == "mock"}
     return [c for c in changes if c.kind == "mock" or c.where not in patched]
 

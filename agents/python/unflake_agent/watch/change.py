@@ -1,11 +1,11 @@
 """What is a change, and how is a value shown without asking the value?
 
 A value of the tested program is shown by its structure: what Python itself made (numbers, text,
-lists ...) in Python's own notation, everything else as ``<module.Class>``. ``repr`` is called on
-exact builtin types only, because anything else may be the user's code.
+lists ...) in Python's own notation, everything else as ``<module.Class>``. ``repr`` is only called
+on exact builtin types, because anything else may be the user's code.
 
-An *atom* is a value of such a type that cannot change. Atoms may be kept, compared and hashed
-freely. Types are looked up by ``id``, since a metaclass may define how its classes hash.
+An *atom* is a value of a type that cannot change. Atoms may be kept, compared and hashed freely.
+Types are looked up by ``id``, since a metaclass may define how its classes hash.
 """
 
 import re
@@ -35,7 +35,8 @@ type_mro = type.__dict__["__mro__"].__get__
 
 
 def learn_atoms() -> None:
-    """Adds the atoms of modules that the tested program may have loaded, and we must not."""
+    """Adds the atoms of modules that the tested program may have loaded, and that we must not
+    load."""
     for name in _LATE_ATOMS:
         kind = _loaded(name)
         if kind is not None:
@@ -51,12 +52,12 @@ def _loaded(name: str) -> Optional[type]:
     module, attribute = name.split(".")
     namespace = getattr(sys.modules.get(module), "__dict__", {})
     kind = namespace.get(attribute)
-    # A stand-in, such as freezegun's, goes by another name.
+    # A replacement, such as freezegun's, has another name.
     return kind if type(kind) is type and name_of(kind) == name else None
 
 
 def is_atom(value: Any) -> bool:
-    """Whether a value cannot change, and can be compared without asking the user's code."""
+    """Whether a value cannot change, and can be compared without calling the user's code."""
     kind = id(type(value))
     if kind in _ATOM_IDS:
         return True
@@ -68,7 +69,7 @@ def is_atom(value: Any) -> bool:
 
 
 def is_same_atom(one: Any, other: Any) -> bool:
-    """Equality that tells 1 from True, and finds a NaN the same as itself."""
+    """Equality that distinguishes 1 from True, and considers a NaN equal to itself."""
     if one is other:
         return True
     return type(one) is type(other) and (one == other or repr(one) == repr(other) == "nan")
@@ -90,7 +91,7 @@ def name_of(kind: type) -> str:
 
 
 class Opaque:
-    """A value of which only the identity is watched; it is not kept alive."""
+    """A value whose identity alone is watched; it is not kept alive."""
 
     __slots__ = ("identity", "text")
 
@@ -100,9 +101,9 @@ class Opaque:
 
 
 def identity_of(value: Any) -> Any:
-    """What must be the same for two opaque values to be one."""
+    """What must be equal for two opaque values to be the same."""
     if type(value) is MethodType:
-        # Made anew at each access.
+        # It is made anew at each access.
         return id(value.__func__), id(value.__self__)
     return id(value)
 
@@ -136,7 +137,7 @@ def _enum_member(value: Any) -> Optional[str]:
 def show_atom(value: Any) -> str:
     """An atom in Python's own notation."""
     if type(value) is str or type(value) is bytes:
-        # No need to escape a megabyte of which a line is shown.
+        # A megabyte need not be escaped to show a line of it.
         return clip(repr(value[: TEXT_LIMIT + 1]))
     if type(value) is int and value.bit_length() > 4 * TEXT_LIMIT:
         return f"<int of {value.bit_length()} bits>"
@@ -149,7 +150,7 @@ def show_atom(value: Any) -> str:
 
 
 def clip(text: str) -> str:
-    """At most ``TEXT_LIMIT`` characters, the rest said to be missing."""
+    """At most ``TEXT_LIMIT`` characters, with a note about the rest."""
     return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
 
 
@@ -169,7 +170,7 @@ Undo = Callable[[], None]
 
 
 class Change:
-    """One thing that is different from what it was."""
+    """A difference between two states."""
 
     __slots__ = ("kind", "where", "before", "after", "undo", "is_whole", "by")
 
@@ -187,7 +188,7 @@ class Change:
         """The fixture that made it, if that outlives the test."""
 
     def under(self, prefix: str, kind: str = "", whole: bool = False) -> "Change":
-        """The same change, seen from the thing around it."""
+        """The same change, as seen from the object around it."""
         if not self.is_whole:
             self.where = prefix + self.where
             self.kind = self.kind or kind
@@ -195,7 +196,7 @@ class Change:
         return self
 
     def said(self) -> Dict[str, Any]:
-        """As it goes over the wire."""
+        """The change as it is sent."""
         said = {
             "where": _plain(self.where),
             "kind": self.kind,
@@ -208,9 +209,9 @@ class Change:
 
 
 def merged(changes: List[Change]) -> List[Change]:
-    """One change of each thing, from several looks: what it was at first, what it is in the end.
+    """One change for each place, from several looks: from its first value to its last.
 
-    What came back to what it was is none. It is whose who touched it last.
+    A place that returned to its first value has none. A change belongs to the last one who made it.
     """
     found: Dict[Any, Change] = {}
     for change in changes:
@@ -235,10 +236,10 @@ def _refuse(why: str) -> Undo:
 
 
 def concerns(item: str, where: str) -> bool:
-    """Whether an item that was asked for is this one, is part of it, or holds it.
+    """Whether a requested item is this one, part of it, or contains it.
 
-    The same state can be told in finer or coarser grains: one key of a dictionary when a test
-    changed one, the dictionary when it was replaced.
+    The same state can be reported in finer or coarser grains: one key of a dictionary if a test
+    changed one, the dictionary if it was replaced.
     """
     short, long = sorted((item, where), key=len)
     return long == short or (long.startswith(short) and long[len(short)] in "[. ")

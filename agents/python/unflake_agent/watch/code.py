@@ -1,12 +1,11 @@
 """What do modules, classes and functions hold?
 
-The roots of a program's state: the globals of its modules; the attributes of the classes and the
-default arguments, closures and attributes of the functions that stand in them. Each says under
-which absolute name a change inside is known, because a function is known by its own name wherever
-it was met.
+The roots of a program's state: the globals of its modules; the attributes of their classes; and the
+default arguments, closures and attributes of their functions. Each knows under which absolute name
+a change inside is reported, because a function is known by its own name wherever it was found.
 
 =========================================  =====================================================
-kind                                       as it is told
+kind                                       how it is reported
 =========================================  =====================================================
 ``global``                                 ``shop.config.SETTINGS['currency']``
 ``class-attribute``                        ``shop.cart.Cart.items[0]``
@@ -47,7 +46,7 @@ class Project:
         return issubclass(type(value), type) and module_of(value) in self.names
 
     def special(self, book: Book, value: Any) -> Optional[Node]:
-        """A node for what is more than a container; asked by the book."""
+        """A node for values that are more than containers; called by the book."""
         kind = type(value)
         if kind is FunctionType:
             return self._function(book, value)
@@ -65,7 +64,7 @@ class Project:
         node = Function(book, value, self.kinds)
         if node.is_needed:
             return node
-        # Nothing in it can change; that it gets no attributes is watched by who holds it.
+        # Nothing in it can change; its holder watches that it gets no attributes.
         del book.claims[id(value)]
         return None
 
@@ -93,7 +92,7 @@ class Namespace(Holder):
         return list(self.namespace(value).values())
 
     def read_labels(self, value: Any) -> List[Any]:
-        # A name that is no text can only be met in a namespace that is played with.
+        # Only a namespace that was tampered with has names that are not text.
         return [key if type(key) is str else "__strange__" for key in self.namespace(value)]
 
     def unchanged(self, value: Any) -> Optional[List[Any]]:
@@ -106,11 +105,11 @@ class Namespace(Holder):
         return f".{label}"
 
     def is_home_of(self, held: Any) -> bool:
-        """Whether a thing is a function that was defined here, not brought from elsewhere."""
+        """Whether something is a function that was defined here, not imported from elsewhere."""
         return False
 
     def _find_plain(self, values: List[Any]) -> None:
-        """Functions without attributes, as most are: that they stay so is cheap to see."""
+        """Functions without attributes, as most are: that they still have none is cheap to see."""
         self.plain_places = places = [
             n
             for n, held in enumerate(values)
@@ -119,7 +118,7 @@ class Namespace(Holder):
             and not self.labels[n].startswith("test")
             and not held.__dict__
         ]
-        # It gives a tuple for two places or more.
+        # It returns a tuple only for two places or more.
         self.plain = itemgetter(*places, *places[:1]) if places else None
 
     def look(self, book: Book, value: Any) -> List[Change]:
@@ -137,7 +136,7 @@ class Namespace(Holder):
         return found
 
     def _attributes(self, book: Book, values: List[Any]) -> List[Change]:
-        """Functions that got their first attributes."""
+        """Finds functions that got their first attributes."""
         changes = []
         assert self.plain is not None
         for function in self.plain(values)[:-1]:
@@ -184,7 +183,7 @@ class Module(Namespace):
         if claim == (self.name, label):
             del book.claims[id(held)]
         if self.owned or _is_code(held):
-            # Each global has an allowance of its own.
+            # Each global has its own allowance.
             book.begin_global()
             return book.freeze(held, 1)
         return held if is_atom(held) else Opaque(held)
@@ -197,7 +196,7 @@ class Module(Namespace):
         if not found:
             return found
         changes = [c.under(self.name, "global", True) for c in found]
-        # That a module of the package was loaded is told as such.
+        # That a module of the package was loaded is reported as such.
         return [c for c in changes if c.before or c.after != f"<module {c.where}>"]
 
 

@@ -1,7 +1,7 @@
 """How do dictionaries, lists, sets and objects with attributes hold what they hold?
 
-Each is read through the methods of the builtin type, never through those of a class derived from
-it. What is too large or too deep is watched in part: by its length, and a sample from its ends.
+Each is read through the methods of the builtin type, never through those of a derived class. What
+is too large or too deep is watched in part: by its length, and a sample from both ends.
 """
 
 from collections import OrderedDict, deque
@@ -34,7 +34,7 @@ class Key:
 
 
 def are_same_keys(labels: List[Any], keys: Any) -> bool:
-    """Whether these are the keys that were labelled so."""
+    """Whether these are the keys with these labels."""
     if all(map(is_, labels, keys)):
         return True
     for label, key in zip(labels, keys):
@@ -44,20 +44,20 @@ def are_same_keys(labels: List[Any], keys: Any) -> bool:
 
 
 def ends_with(labels: List[Any], namespace: Any) -> bool:
-    """Whether the last name is the one that was labelled so.
+    """Whether the last name is the one with this label.
 
-    Names of attributes are rarely taken away, and then whatever comes anew stands last; so this is
-    enough where what they hold is known to be the same.
+    Names of attributes are rarely removed, and new ones are added at the end; so this suffices if
+    what they hold is known to be the same.
     """
     try:
         return not labels or next(reversed(namespace), None) is labels[-1]
     except TypeError:
-        # The namespace of a class cannot be read backwards before Python 3.9.
+        # Before Python 3.9 the namespace of a class cannot be read backwards.
         return are_same_keys(labels, namespace)
 
 
 class Dictionary(Holder):
-    """A dictionary, or what derives from one."""
+    """A dictionary, or an object derived from one."""
 
     __slots__ = ()
 
@@ -77,7 +77,7 @@ class Dictionary(Holder):
 
     def store(self, value: Any, label: Any, old: Any) -> Undo:
         key = label.key if type(label) is Key else label
-        # An ordered one keeps a second account, which only its own methods keep in step.
+        # An ordered one keeps a second record, which only its own methods keep in step.
         kind: Any = OrderedDict if issubclass(type(value), OrderedDict) else dict
 
         def undo() -> None:
@@ -97,7 +97,7 @@ class Dictionary(Holder):
 
 
 class Sequence(Holder):
-    """A list or a deque; items are matched by their places."""
+    """A list or a deque; items are matched by position."""
 
     __slots__ = ("container",)
 
@@ -121,7 +121,7 @@ class Sequence(Holder):
         n_common = min(len(values), len(self.ids))
         if len(values) == len(self.ids) or self._begins_with(values, n_common):
             return super().look_closely(book, value, values)
-        # Something was taken out or put in before the end: places mean nothing any more.
+        # Something was inserted or removed before the end, so positions mean nothing any more.
         before, old = self.show(), self.frozen
         for node in old:
             release(book, node)
@@ -162,7 +162,7 @@ class Sequence(Holder):
 
 
 class Tuple_(Holder):
-    """A tuple that holds something that can change; itself it cannot."""
+    """A tuple that holds something that can change; the tuple itself cannot."""
 
     __slots__ = ()
 
@@ -183,7 +183,7 @@ class Tuple_(Holder):
 
 
 def _tuple(book: Book, value: Any, depth: int) -> Optional[Node]:
-    """Most tuples hold nothing that can change, and are identity enough."""
+    """Most tuples hold nothing that can change, so that their identity suffices."""
     if depth >= DEPTH_MAX or book.n_left <= 0 or len(value) > N_ITEMS_MAX:
         book.in_part = True
         return None
@@ -233,7 +233,7 @@ class Elements(Holder):
 
 
 class Bytes(Node):
-    """A ``bytearray``, or whatever lets itself be read like one."""
+    """A ``bytearray``, or anything that can be read like one."""
 
     __slots__ = ("data",)
 
@@ -260,7 +260,7 @@ class Bytes(Node):
 
 
 class Part(Node):
-    """A container too large or too deep: its length, and a sample from its ends."""
+    """A container too large or too deep: its length, and a sample from both ends."""
 
     __slots__ = ("length", "sample", "name", "container")
 
@@ -304,7 +304,7 @@ def _sample(container: Any, value: Any) -> List[int]:
 
 
 class Instance(Holder):
-    """An object with attributes, and perhaps the contents of a container besides."""
+    """An object with attributes, and possibly the contents of a container."""
 
     __slots__ = ("shape", "contents", "slot_names", "name")
 
@@ -329,7 +329,7 @@ class Instance(Holder):
                     held.append(slot.__get__(value))
                     names.append(name)
                 except AttributeError:
-                    # It has not been set.
+                    # The attribute is not set.
                     continue
         return held
 

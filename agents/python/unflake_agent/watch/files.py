@@ -1,13 +1,13 @@
 """Which files did a test leave behind, change or delete?
 
-Everything written under an overlay lands in its upper layer, which is empty before the first test.
-So it is enough to list that: what is in it was written, and a character device 0/0 there says that
-the file below was deleted. Where the system permits no overlay, files are not watched. The folder
-for temporary files is the run's own, and is listed, too; names that ``tempfile`` made up are told
-without what is random in them.
+Everything written under an overlay ends up in its upper layer, which is empty before the first
+test. So listing that is enough: what is in it was written, and a character device 0/0 there means
+that the file below was deleted. If the system permits no overlay, files are not watched. The folder
+for temporary files belongs to the run, and is listed, too; names made up by ``tempfile`` are
+reported without their random part.
 
-To put a file back, what it held must have been read at the beginning; that is done for the files
-that are asked for, up to a size.
+To put a file back, its contents must have been read at the beginning; that is done for requested
+files, up to a size.
 """
 
 import os
@@ -30,7 +30,7 @@ _MADE_UP = re.compile(r"^(.*?)[a-z0-9_]{8}(\..*)?$")
 
 
 class Place(NamedTuple):
-    """Where the run stands."""
+    """Where the run takes place."""
 
     tree: str
     home: str
@@ -48,7 +48,7 @@ class Place(NamedTuple):
         return path
 
     def true(self, shown: str) -> str:
-        """The path that is shown so."""
+        """The path that is shown like this."""
         if shown.startswith("~/"):
             return os.path.join(self.home, shown[2:])
         return os.path.join(self.tree, shown)
@@ -71,7 +71,7 @@ class Files(Watcher):
                 if not listdir(fd):
                     continue
             except OSError:
-                # A test closed what it had not opened.
+                # A test closed a descriptor that it had not opened.
                 return self._last
             for path, state in _listing(f"/proc/self/fd/{fd}", _N_ENTRIES_MAX):
                 found[self._place.shown(os.path.join(folder, path))] = state
@@ -130,7 +130,7 @@ _DELETED = "deleted"
 
 
 def _listing(top: str, n_max: int) -> Iterator[Tuple[str, Any]]:
-    """Files below a folder, and folders with nothing in them, each with what would change."""
+    """Files below a folder, and empty folders, each with what would change."""
     waiting = [""]
     n_left = n_max
     while waiting and n_left > 0:
@@ -172,7 +172,7 @@ def _is_deletion(path: str) -> bool:
 
 
 def _has_origin(path: str) -> bool:
-    """The overlay notes on a copy what it is a copy of."""
+    """The overlay marks a copy with its original."""
     for name in _ORIGINS:
         try:
             os.getxattr(path, name, follow_symlinks=False)
@@ -202,7 +202,7 @@ def _write(path: str, data: bytes, status: os.stat_result) -> None:
 
 
 class Leftovers(Watcher):
-    """What stands in the folder for temporary files."""
+    """Files in the folder for temporary files."""
 
     kind = "tempfile"
 

@@ -1,8 +1,8 @@
 """What can a function hold from one call to the next?
 
-Default arguments, which are made once; the variables of the functions it stands in (its closure);
-attributes, as any object; and, if it was wrapped by ``functools.lru_cache``, results. Of the latter
-only the number can be read.
+Default arguments, which are made once; the variables of the functions around it (its closure);
+attributes, like any object; and, if it was wrapped by ``functools.lru_cache``, results. Only the
+number of the latter can be read.
 """
 
 import functools
@@ -17,19 +17,19 @@ CallableCache = type(functools.lru_cache()(lambda: None))
 """What ``functools.cache`` and ``functools.lru_cache`` make of a function."""
 
 _RUNNERS = frozenset(
-    # What unittest, pytest and Hypothesis note on the classes and functions they run.
+    # What unittest, pytest and Hypothesis store on the classes and functions they run.
     ("_classSetupFailed", "_class_cleanups", "tearDown_exceptions", "pytestmark", "hypothesis")
     + ("is_hypothesis_test",)
 )
 
 
 def is_runners(name: str) -> bool:
-    """Whether an attribute is the business of the runner, not of the program."""
+    """Whether an attribute belongs to the runner, not to the program."""
     return name in _RUNNERS or name.startswith(("_pytest", "_hypothesis", "__pytest"))
 
 
 def name_of_function(function: Any) -> str:
-    """The name a function knows itself by."""
+    """The name that a function has for itself."""
     module = dict.get(function.__globals__, "__name__")
     name = str(function.__qualname__)
     return f"{module}.{name}" if type(module) is str else name
@@ -47,13 +47,13 @@ class Function(Holder):
         self.cells: List[int] = []
         if "closure" in kinds:
             for place, name in enumerate(value.__code__.co_freevars):
-                # `super()` needs that one, and nobody changes it.
+                # `super()` needs this one, and nobody changes it.
                 if name != "__class__" and self._is_first(book, value.__closure__[place]):
                     self.cells.append(place)
         super().__init__(book, value, 1)
 
     def _is_first(self, book: Book, cell: Any) -> bool:
-        """A variable shared by two functions is watched in one of them."""
+        """A variable shared by two functions is only watched in one of them."""
         return book.claims.setdefault(id(cell), self) is self
 
     @property
@@ -94,7 +94,7 @@ class Function(Holder):
         return labels
 
     def has_same_labels(self, value: Any) -> bool:
-        # As many defaults as before go with the same arguments, and cells do not change.
+        # The same number of defaults goes with the same arguments, and cells do not change.
         attributes = value.__dict__
         return not attributes or "global" not in self.kinds or self._ends_with(attributes)
 
@@ -199,7 +199,7 @@ def _unwrap(value: Any) -> Any:
 
 
 class Cache(Node):
-    """A function with its results kept."""
+    """A function that caches its results."""
 
     __slots__ = ("size", "misses")
 
@@ -209,7 +209,7 @@ class Cache(Node):
 
     def _read(self, value: Any) -> Any:
         _, misses, largest, size = CallableCache.cache_info(value)
-        # Only in a full one does a new result take the place of another.
+        # Only in a full cache does a new result replace another one.
         return size, misses if size == largest else 0
 
     def fits(self, value: Any) -> bool:

@@ -1,14 +1,14 @@
-"""Which objects of this process are the program's, and which of them changed?
+"""Which objects of this process belong to the program, and which of them changed?
 
-The modules whose file stands in the work tree, and not in a virtual environment in it, are the
-project's; with ``third-party`` all installed ones, too. From them everything is reached.
+The project's modules are those whose file is in the work tree, and not in a virtual environment in
+it; with ``third-party`` also all installed ones. Everything is reached from them.
 
-A thing that several modules know (``from shop.config import SETTINGS``) is told under one name: of
-the module that a class or function says it is from; for other things, of the one whose source
-assigns to that name.
+An object that several modules have (``from shop.config import SETTINGS``) is reported under one
+name: for a class or function, that of the module it says it is from; for other objects, that of the
+module whose source assigns to that name.
 
-Of some modules of the standard library (``time``, ``os`` ...) only rebound functions and classes
-are told: that is how tests replace them, and forget to put them back.
+For some modules of the standard library (``time``, ``os`` ...) only rebound functions and classes
+are reported: that is how tests replace them, and forget to put them back.
 """
 
 import gc
@@ -52,7 +52,7 @@ _REVIEW_AFTER = 128
 
 
 class Shallow(Holder):
-    """A module of the library: that its functions and classes are what they were."""
+    """A module of the library, watched for functions and classes that were replaced."""
 
     __slots__ = ("name", "names", "get")
 
@@ -95,7 +95,7 @@ def _is_code(value: Any) -> bool:
 
 
 class Heap:
-    """The project's modules, as they were when last looked at."""
+    """The project's modules, as they were at the last look."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Heap:
         keeps: bool,
         items: Optional[List[str]] = None,
     ) -> None:
-        """``items`` are all that will be put back, if that is known beforehand."""
+        """``items`` are all that will be put back, if that is known in advance."""
         self._kinds = kinds
         self._items = items
         self._tree = tree.rstrip(os.sep) + os.sep
@@ -126,12 +126,13 @@ class Heap:
         self._meet()
 
     def look(self, test_seconds: float) -> List[Change]:
-        """What changed since the last time; ``test_seconds`` is what all tests took so far."""
+        """The changes since the last look; ``test_seconds`` is the total time of all tests so
+        far."""
         begun = perf_counter()
         changes: List[Change] = []
         book = self._book
         for group in self._groups[:]:
-            # Where it had to begin anew, there is nothing to compare with.
+            # After beginning anew, there is nothing to compare with.
             if self._book is book and not group.is_same():
                 changes += self._look_at(group)
         self._n_looks += 1
@@ -146,7 +147,8 @@ class Heap:
         return [change for change in changes if change.kind in self._kinds]
 
     def _look_at(self, group: Group) -> List[Change]:
-        """Asks every node of some modules; those that changed are looked at by themselves next."""
+        """Asks every node of some modules; those that changed are looked at separately next
+        time."""
         changes: List[Change] = []
         restless = []
         for module, node in group.watched:
@@ -166,7 +168,7 @@ class Heap:
         return changes
 
     def _regroup(self, patience: int) -> None:
-        """Puts all modules together that have been calm for a while."""
+        """Puts all modules together that have not changed for a while."""
         calm_since = self._n_looks - _REVIEW_AFTER
         restless = [p for p in self._watched if self._unrest.get(id(p[0]), calm_since) > calm_since]
         calm = Group(self._watched, patience)
@@ -175,11 +177,11 @@ class Heap:
 
     @property
     def is_in_part(self) -> bool:
-        """Whether something was too large or too deep to be looked at as a whole."""
+        """Whether something was too large or too deep to be watched completely."""
         return self._in_part or self._book.in_part
 
     def _meet(self) -> None:
-        """Begins to watch modules that were not there before, and ends with those that went."""
+        """Begins to watch new modules, and stops watching those that are gone."""
         self._seen = list(dict.values(sys.modules))
         modules = [item for item in list(dict.items(sys.modules)) if type(item[0]) is str]
         there = {id(module) for _, module in modules}
@@ -188,7 +190,7 @@ class Heap:
         fresh = [item for item in modules if id(item[1]) not in known]
         ours = [item for item in fresh if self._is_watched(item[1])]
         enabled = gc.isenabled()
-        # Thousands of nodes in one go, none of them rubbish.
+        # Makes thousands of nodes at once, none of them garbage.
         gc.disable()
         try:
             self._begin(sorted(reversed(ours), key=_is_of_tests))
@@ -212,7 +214,7 @@ class Heap:
 
     def _add(self, modules: List[Tuple[str, Any]], kind: Any) -> None:
         for name, module in modules:
-            # One module can stand under two names.
+            # One module can have two names.
             is_known = any(module is known for known, _ in self._watched)
             if is_known or not issubclass(type(module), ModuleType):
                 continue
@@ -234,7 +236,7 @@ class Heap:
         return path.startswith(self._tree) and not is_installed(path)
 
     def _begin_anew(self, module: Any) -> None:
-        """A thread changed things while we looked, and what we know is not to be trusted."""
+        """A thread changed things while we looked, so what we know cannot be trusted."""
         failures = self._failures[id(module)] = self._failures.get(id(module), 0) + 1
         if failures == _FAILURES_MAX:
             self._in_part = True
@@ -247,9 +249,9 @@ class Heap:
         return book
 
     def _relax(self) -> None:
-        """Watches globals less closely, the largest first, until half of what they hold is left.
+        """Watches globals less closely, the largest first, until half of what they hold remains.
 
-        Half at a time, because to measure them takes as long as to look at them.
+        Only half at a time, because measuring them takes as long as looking at them.
         """
         sizes = sorted(
             (
@@ -281,7 +283,7 @@ def _is_of_tests(item: Tuple[str, Any]) -> bool:
 
 
 def _homes(items: List[str], modules: List[Tuple[str, Any]]) -> Optional[List[Tuple[str, Any]]]:
-    """The modules that hold these items; None if one of them may stand anywhere."""
+    """The modules that contain these items; None if one of them may be anywhere."""
     homes = {}
     for item in items:
         holders = [(name, module) for name, module in modules if item.startswith(name + ".")]
@@ -295,7 +297,7 @@ def _homes(items: List[str], modules: List[Tuple[str, Any]]) -> Optional[List[Tu
 
 
 def _owners(modules: List[Tuple[str, Any]]) -> Dict[int, Tuple[str, str]]:
-    """Under which global each thing is known that stands in a module, by its identity."""
+    """The global under which each object in a module is reported, by its identity."""
     places: Dict[int, List[Tuple[str, str]]] = {}
     origins = {name: file_of(module) for name, module in modules}
     for name, module in modules:
@@ -310,7 +312,7 @@ def _owners(modules: List[Tuple[str, Any]]) -> Dict[int, Tuple[str, str]]:
 
 
 def _can_be_owned(value: Any) -> bool:
-    # Classes and functions know their names, wherever they are met.
+    # Classes and functions know their names, wherever they are found.
     kind = type(value)
     return not is_atom(value) and kind is not FunctionType and not issubclass(kind, _NAMED)
 
@@ -328,7 +330,7 @@ def _first(
 
 
 class Sources:
-    """Source files, read when there is a question."""
+    """Source files, read when they are needed."""
 
     def __init__(self) -> None:
         self._texts: Dict[str, str] = {}

@@ -1,8 +1,8 @@
 """What does the interpreter itself remember that a test can leave changed?
 
-Where modules are searched and which are loaded, warnings filters, the random generators, the event
-loop, patches that were started and not stopped, and a handful of settings (``interpreter``).
-Modules that were never imported are not imported to be looked at.
+The search path and the loaded modules, warnings filters, random generators, the event loop, patches
+that were started and not stopped, and a handful of settings (``interpreter``). Modules that were
+never imported are not imported to be looked at.
 """
 
 import gc
@@ -21,7 +21,7 @@ _getstate, _setstate = random.getstate, random.setstate
 
 
 def _labelled(value: Any) -> Any:
-    """An atom as it is, of others identity and text."""
+    """An atom as it is, of other values the identity and the text."""
     if is_atom(value):
         return value
     opaque = Opaque(value)
@@ -34,7 +34,7 @@ def _shown(value: Any) -> str:
 
 
 class Lists(Watcher):
-    """Lists that stand in a module of the library."""
+    """Lists in a module of the library."""
 
     names: Tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ def _attribute(name: str) -> List[Any]:
 
 
 def _different_part(old: Any, new: Any) -> Tuple[Any, Any]:
-    """Both without what they begin and end with in common."""
+    """Both lists without their common beginning and end."""
     while old and new and old[0] == new[0]:
         old, new = old[1:], new[1:]
     while old and new and old[-1] == new[-1]:
@@ -99,7 +99,7 @@ def _different_part(old: Any, new: Any) -> Tuple[Any, Any]:
 
 
 class Path(Lists):
-    """Where modules are searched, and the command line."""
+    """The search path for modules, and the command line."""
 
     kind = "path"
     names = ("sys.path", "sys.argv", "sys.meta_path", "sys.path_hooks")
@@ -113,15 +113,15 @@ class Warnings(Lists):
 
     def put_back(self, name: str, value: Optional[Any]) -> None:
         super().put_back(name, value)
-        # The filters are kept twice; this tells the other side.
+        # There are two copies of the filters; this updates the other one.
         warnings._filters_mutated()  # type: ignore[attr-defined]
 
 
 class Modules(Watcher):
     """The names of loaded modules.
 
-    A module of the standard library that is loaded is not told: nothing depends on it, and the
-    runner loads some when the first test fails.
+    Loading a module of the standard library is not reported: nothing depends on it, and the runner
+    loads some when the first test fails.
     """
 
     kind = "modules"
@@ -148,7 +148,7 @@ class Modules(Watcher):
             parent = name.rpartition(".")[0]
             if parent in after and (parent in before) == (name in before) and name != parent:
                 if before.get(parent) != after.get(parent):
-                    # Told with the package it is in.
+                    # It is reported with its package.
                     continue
             texts = [None if state is None else "<module>" for state in (old, new)]
             if old and new:
@@ -174,13 +174,13 @@ def _is_harmless(name: str) -> bool:
     module = sys.modules.get(name)
     path = file_of(module)
     if path is not None:
-        # Not if it goes by another name than its own.
+        # Not if it has another name than its own.
         return is_library(path) and namespace_of(module).get("__name__") == name
     return name in sys.builtin_module_names
 
 
 class Draws(Watcher):
-    """Random generators. To draw from them is to change them."""
+    """Random generators. Drawing from them changes them."""
 
     kind = "random"
 
@@ -222,7 +222,7 @@ def _numpy_state() -> Any:
 
 
 class EventLoop(Watcher):
-    """The policy of asyncio, and the loop it would give."""
+    """The policy of asyncio, and the loop it would return."""
 
     kind = "event-loop"
 
@@ -331,7 +331,7 @@ def _target(patch: Any) -> str:
     target: Any = getattr(patch, "target", None)
     attribute = getattr(patch, "attribute", None)
     if attribute is None:
-        # A dictionary; the patch knows it by the name it was given, if any.
+        # For a dictionary, the patch has the name it was given, if any.
         held = getattr(patch, "in_dict", None)
         return held if type(held) is str else f"<{name_of(type(held))}>"
     if issubclass(type(target), type):
@@ -342,7 +342,7 @@ def _target(patch: Any) -> str:
 
 
 class Interpreter(Watcher):
-    """Settings that have a place of their own."""
+    """Settings that have no other watcher."""
 
     kind = "interpreter"
     _streams = ("stdin", "stdout", "stderr", "excepthook", "displayhook")

@@ -1,7 +1,7 @@
 """How is logging set up?
 
-Levels, handlers, filters and switches of all loggers. What a logger has by default is not noted, so
-that a logger that is merely asked for is no change.
+Levels, handlers, filters and switches of all loggers. A logger's defaults are not recorded, so that
+merely requesting a logger is not a change.
 """
 
 import sys
@@ -94,20 +94,20 @@ def _manager() -> Dict[str, Any]:
 
 
 def _loggers() -> List[Tuple[str, Dict[str, Any]]]:
-    """The true attributes of all loggers, by the expression that brings each."""
+    """The real attributes of all loggers, by the expression that returns each."""
     root = getattr(sys.modules.get("logging"), "root", None)
     if root is None:
         return []
     found = [("logging.getLogger()", root.__dict__)]
     for name, logger in list(_manager().get("loggerDict", {}).items()):
         state = object.__getattribute__(logger, "__dict__")
-        # Places held for parents of loggers have no level.
+        # Placeholders for parents of loggers have no level.
         if "level" in state:
             found.append((f"logging.getLogger({name!r})", state))
     return found
 
 
 def _forget_levels() -> None:
-    """Loggers remember which levels are enabled."""
+    """Clears the enabled levels that loggers have cached."""
     manager = getattr(sys.modules["logging"].root, "manager")
     manager._clear_cache()

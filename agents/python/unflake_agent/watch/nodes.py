@@ -1,18 +1,18 @@
 """What did an object hold when we last looked, and what is different now?
 
 A *node* describes one object that can change: the identities of what it holds, in order, and below
-it the nodes of those that can change themselves. To look again is to compare identities, at the
-speed of C; only where they differ is anything matched by name. So a pass over the program costs
-about as much as there are things in it that can change, and names are put together only when there
-is something to tell.
+it the nodes of those that can change themselves. Looking again means comparing identities, at the
+speed of C; only if they differ is anything matched by name. So a pass over the program costs about
+as much as the number of things in it that can change, and names are only put together if there is
+something to report.
 
-A node keeps atoms and functions, which is harmless, and of everything else the identity: an object
-that the program drops is not kept alive by being watched. (A stranger of the same type at the same
-address is then taken for the same; it would have to hold the same, too.) When state has to be put
-back later, nodes are built to *keep* what they describe.
+A node keeps atoms and functions, which is harmless, but only the identity of everything else:
+watching does not keep objects alive that the program drops. (Another object of the same type at the
+same address is then taken for the old one; it would also have to hold the same.) If state must be
+put back later, nodes are built to *keep* what they describe.
 
-An object belongs to the first node that meets it; others see its identity only. That ends cycles,
-and a change is told once, under one name.
+An object belongs to the first node that finds it; others only see its identity. That ends cycles,
+and a change is reported once, under one name.
 """
 
 from types import BuiltinFunctionType, FunctionType
@@ -47,7 +47,7 @@ Structure = Callable[["Book", Any, int], Optional["Node"]]
 
 
 class Book:
-    """All that the nodes share."""
+    """What all nodes share."""
 
     def __init__(self, keeps: bool, structure: "Structure") -> None:
         self.keeps = keeps
@@ -62,7 +62,7 @@ class Book:
         """Asked first; they know objects that are not mere containers."""
 
     def begin_global(self) -> None:
-        """Each global has an allowance of its own, as long as there is one for all."""
+        """Gives the next global its own allowance, as long as the total allows it."""
         self.n_left = min(N_NODES_MAX, self.n_all_left)
 
     def freeze(self, value: Any, depth: int) -> Any:
@@ -84,7 +84,7 @@ class Book:
         return show(book.freeze(value, DEPTH_MAX - 4))
 
     def claim(self, value: Any, node: "Node") -> None:
-        """Notes that an object is described by this node."""
+        """Records that this node describes an object."""
         self.claims[id(value)] = node
         self.n_left -= 1
         self.n_all_left -= 1
@@ -94,7 +94,7 @@ _KEEPABLE_IDS = frozenset(map(id, (FunctionType, BuiltinFunctionType, type)))
 
 
 def _may_be_kept(value: Any) -> bool:
-    """Whether to hold on to a value for a while has no effect that could be seen."""
+    """Whether keeping a value for a while has no visible effect."""
     return is_atom(value) or id(type(value)) in _KEEPABLE_IDS
 
 
@@ -108,7 +108,7 @@ def show(frozen: Any) -> str:
 
 
 def release(book: Book, frozen: Any) -> None:
-    """What a frozen value stood for may belong to somebody else from now on."""
+    """Releases a frozen value, which another node may describe from now on."""
     if isinstance(frozen, Node):
         owner: Any = book.claims.get(frozen.identity)
         if owner is frozen:
@@ -132,15 +132,15 @@ class Node:
         return id(type(value)) == self.type_id
 
     def look(self, book: Book, value: Any) -> List[Change]:
-        """What is different from the last time; from now on this time counts."""
+        """The changes since the last look; from now on, this look counts."""
         raise NotImplementedError
 
     def peek(self, value: Any) -> Optional[List[Any]]:
-        """What it holds, if that is what it held; nothing is noted, and what is below not asked."""
+        """What it holds, if that has not changed; records nothing, and asks no nodes below."""
         raise NotImplementedError
 
     def inside(self) -> Tuple[List[Tuple[int, Any]], int]:
-        """The nodes below, each with its place in what ``peek`` gives, and how much that is."""
+        """The nodes below, each with its position in the result of ``peek``, and their number."""
         return [], 0
 
     def show(self) -> str:
@@ -151,11 +151,11 @@ class Node:
 
 
 def compare(book: Book, old: Any, value: Any, depth: int) -> Tuple[Any, List[Change], bool]:
-    """What stands there now, what changed inside, and whether it is another thing altogether."""
+    """The new frozen value, the changes inside, and whether it is another object altogether."""
     is_node = isinstance(old, Node)
     if isinstance(old, Node) and old.fits(value):
         owner = book.claims.get(id(value))
-        # Where things are put back, so is the thing itself: others may know it, too.
+        # If contents are put back, so is the object itself: others may refer to it, too.
         if owner is old or (owner is None and not book.keeps):
             if owner is None:
                 book.claims.pop(old.identity, None)
@@ -166,7 +166,8 @@ def compare(book: Book, old: Any, value: Any, depth: int) -> Tuple[Any, List[Cha
         release(book, old)
     fresh = book.freeze(value, depth)
     if is_node or type(old) is Opaque:
-        # It may be somebody else's by now, or ours for the first time, and still be the same thing.
+        # It may be described by another node by now, or by ours for the first time, and still be
+        # the same object.
         same = bool(old.identity == identity_of(value))
     else:
         same = not isinstance(fresh, (Node, Opaque)) and is_same_atom(old, fresh)
@@ -196,13 +197,13 @@ class Holder(Node):
     is_one_thing = True
     """Whether many changes in it are told as one."""
 
-    # What each kind of holder says about itself.
+    # What each kind of holder implements.
 
     def values(self, value: Any) -> List[Any]:
         raise NotImplementedError
 
     def read_labels(self, value: Any) -> List[Any]:
-        """Safe to compare and, but for those of lists, to hash."""
+        """Safe to compare and, except for those of lists, to hash."""
         raise NotImplementedError
 
     def has_same_labels(self, value: Any) -> bool:
@@ -212,7 +213,7 @@ class Holder(Node):
         raise NotImplementedError
 
     def store(self, value: Any, label: Any, old: Any) -> Undo:
-        """How to put something back under a label; or to take away what is there."""
+        """How to put something back under a label, or to remove what is there."""
         raise NotImplementedError
 
     def kind_of(self, label: Any) -> str:
@@ -221,17 +222,18 @@ class Holder(Node):
     def is_ignored(self, label: Any) -> bool:
         return False
 
-    # What they have in common.
+    # What holders have in common.
 
     def _note(self, values: List[Any]) -> None:
-        """What must be the same next time, by identity; what may be kept is, and so keeps its."""
+        """Records the identities that must be equal next time; values that may be kept are kept, so
+        that their identities stay valid."""
         self.ids = list(map(id, values))
         self.held = list(filter(_may_be_kept, values))
 
     def unchanged(self, value: Any) -> Optional[List[Any]]:
-        """What it holds, if that is what it held, each in its place and under its label.
+        """What it holds, if that has not changed, each in its position and under its label.
 
-        Asked of everything after each test, so those that are met most answer in one go.
+        Everything is asked after each test, so the most frequent kinds answer quickly.
         """
         values = self.values(value)
         is_same = list(map(id, values)) == self.ids and self.has_same_labels(value)
@@ -255,7 +257,7 @@ class Holder(Node):
         return self.deep, len(self.ids)
 
     def relax(self, book: Book, position: int, held: Any) -> None:
-        """From now on watches one thing it holds by its length, or its identity, only."""
+        """From now on watches one item only by its length or its identity."""
         release(book, self.frozen[position])
         book.n_left = 0
         self.frozen[position] = book.freeze(held, DEPTH_MAX)
@@ -280,7 +282,7 @@ class Holder(Node):
         return [change.under(prefix, kind) for change in found]
 
     def look_closely(self, book: Book, value: Any, values: List[Any]) -> List[Change]:
-        """Matches by label what was there and what is."""
+        """Matches the old and the new contents by label."""
         old = {label: n for n, label in enumerate(self.labels)}
         text_before = self.show()
         old_frozen, self.labels = self.frozen, self.read_labels(value)

@@ -1,8 +1,8 @@
 """What does the system know about this process that a test can leave changed?
 
 Environment, working directory, umask, locale, time zone, signal handlers, threads, child processes
-and open descriptors. Threads and processes that end are not told: that they were left is, with the
-test that left them.
+and open descriptors. The end of threads and processes is not reported: that they were left behind
+is, for the test that left them.
 """
 
 import _locale
@@ -80,14 +80,14 @@ class WorkingDirectory(Watcher):
 
 
 class Umask(Watcher):
-    """The permissions that new files do not get."""
+    """The permissions that new files are denied."""
 
     kind = "umask"
 
     def read(self) -> Reading:
         if len(threading._active) > 1:  # type: ignore[attr-defined]
             return {"os.umask()": _umask_from_proc()}
-        # The only other way to read it; nobody else is there to make a file in between.
+        # This is the only other way to read it; nobody makes a file in between.
         mask = umask(0o077)
         umask(mask)
         return {"os.umask()": mask}
@@ -133,7 +133,7 @@ def _by_category(said: str) -> Reading:
 
 
 class TimeZone(Watcher):
-    """What ``time.tzset`` made of ``TZ``."""
+    """The result of ``time.tzset`` for ``TZ``."""
 
     kind = "timezone"
 
@@ -203,7 +203,7 @@ def _name(number: Any) -> str:
 
 
 class _Leftovers(Watcher):
-    """Things that are told when they come, and not when they go."""
+    """Things that are reported when they appear, but not when they disappear."""
 
     def _differences(self, before: Reading, after: Reading) -> List[Change]:
         return super()._differences({n: v for n, v in before.items() if n in after}, after)
@@ -238,7 +238,7 @@ def _thread_name(thread: Any) -> str:
 
 
 class Processes(_Leftovers):
-    """Child processes that run."""
+    """Running child processes."""
 
     kind = "process"
 
@@ -274,13 +274,13 @@ def _children() -> List[str]:
             with open(f"/proc/self/task/{task}/children", "rb", buffering=0) as file:
                 found += (file.read(1 << 16) or b"").decode("ascii").split()
     except OSError:
-        # A kernel without it, or a thread that just ended.
+        # The kernel does not support it, or the thread has just ended.
         pass
     return found
 
 
 def _command(pid: str) -> str:
-    """The name of a process that has not ended."""
+    """The name of a process, if it has not ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read().decode("utf-8", "replace")
@@ -308,10 +308,10 @@ class Descriptors(Watcher):
                 status = fstat(int(fd))
                 files[fd] = status.st_dev, status.st_ino
             except OSError:
-                # The one that read the listing.
+                # The descriptor of the listing itself.
                 continue
         before, self._files = self._files, files
-        # To ask for their names takes longer than all the rest.
+        # Determining their names takes longer than everything else.
         return self._last if files == before else self._named(files)
 
     def _named(self, files: Dict[str, Any]) -> Reading:
@@ -330,7 +330,7 @@ class Descriptors(Watcher):
         return super()._differences(*named)
 
     def show(self, value: Any) -> str:
-        # `socket:[1234]`: the number is another one in each run.
+        # `socket:[1234]`: the number differs in each run.
         return str(value).split(":[")[0]
 
     def put_back(self, name: str, value: Optional[Any]) -> None:

@@ -1,13 +1,13 @@
-"""Is everything as it was?
+"""Is everything unchanged?
 
-After most tests it is, and to find that out node by node takes longer than many a test. So the
-nodes of modules that have been calm for a while are laid out in *levels*: what the modules hold,
+After most tests it is, and finding that out node by node takes longer than many a test. So the
+nodes of modules that have not changed for a while are arranged in *levels*: what the modules hold,
 what that holds, and so on. A level is read as a whole, in a few calls of C functions: all values of
-all its dictionaries in one list, their identities in another, which is compared with the one noted
-before. What the next level consists of stands in that list, at known places.
+all its dictionaries in one list, their identities in another one, which is compared with that of
+the last time. The contents of the next level are in that list, at known positions.
 
-Nothing is kept here, no name is put together, nothing is changed: if anything is different, the
-nodes are asked, as they would be without this.
+Nothing is kept here, no name is put together, nothing is changed: if anything differs, the nodes
+are asked, as they would be without this.
 """
 
 import sys
@@ -35,7 +35,7 @@ Placed = Tuple[int, Any]
 
 
 class Level:
-    """Nodes that are equally far from their modules."""
+    """Nodes at the same distance from their modules."""
 
     def __init__(self, placed: List[Placed]) -> None:
         kinds: Dict[str, List[Placed]] = {kind: [] for kind in _KINDS}
@@ -57,11 +57,11 @@ class Level:
         self._last_ids = [_id_of_key(named[n].labels[-1]) for n in self._with_names]
         self.below = list(_below(plain, self._odd))
         functions = list(_functions(plain))
-        # It gives a tuple for two places or more.
+        # It returns a tuple only for two places or more.
         self._functions = itemgetter(*functions, functions[0]) if functions else None
 
     def read(self, above: List[Any]) -> Optional[List[Any]]:
-        """All that is held on this level, if it is what was held before."""
+        """Everything that this level holds, if it has not changed."""
         dictionaries = [above[place] for place in self._dictionaries]
         instances = [above[place] for place in self._instances]
         spaces = list(map(_namespace, self._getters, instances))
@@ -97,7 +97,7 @@ _KINDS = ("dictionary", *_NAMED, "sequence", "odd")
 
 
 def _kind(node: Any) -> str:
-    """How an object is read: together with others of its kind, or by itself."""
+    """How an object is read: together with others of its kind, or separately."""
     kind = type(node)
     if kind is Dictionary and node.type_id == id(dict):
         return "dictionary"
@@ -113,7 +113,7 @@ def _id_of_key(label: Any) -> int:
 
 
 def _below(plain: List[Any], odd: List[Placed]) -> Iterator[Placed]:
-    """The nodes of the next level, with their places among the values of this one."""
+    """The nodes of the next level, with their positions among the values of this one."""
     offset = 0
     for node in plain:
         for position, child in node.deep:
@@ -127,7 +127,7 @@ def _below(plain: List[Any], odd: List[Placed]) -> Iterator[Placed]:
 
 
 def _functions(plain: List[Any]) -> Iterator[int]:
-    """Places of functions that have no attributes yet."""
+    """Positions of functions that have no attributes yet."""
     offset = 0
     for node in plain:
         for position in node.plain_places if type(node) is Module else ():
@@ -140,7 +140,7 @@ Watched = List[Tuple[Any, Holder]]
 
 
 class Quick:
-    """All of some modules."""
+    """All levels of some modules."""
 
     def __init__(self, watched: Watched) -> None:
         self._modules = [module for module, _ in watched]
@@ -166,7 +166,7 @@ _PAUSE_MAX = 64
 
 
 class Group:
-    """Modules that are looked at together, as long as a glance will do."""
+    """Modules that are looked at together, as long as a glance suffices."""
 
     def __init__(self, watched: Watched, patience: int = 0) -> None:
         self.watched = watched
@@ -182,24 +182,24 @@ class Group:
         try:
             is_same = self._quick.is_same()
         except Exception:
-            # Something else stands where something stood, or a thread is at work.
+            # Something was replaced, or a thread is at work.
             is_same = False
         if is_same:
             self._n_same += 1
             return True
-        # What does not last is not worth building at once again.
+        # A level that did not last is not worth rebuilding at once.
         self._pause = 0 if self._n_same > 1 else min(2 * self._pause + 1, _PAUSE_MAX)
         self._n_waits = self._pause
         self._quick = None
         return False
 
     def leave_out(self, some: Watched) -> None:
-        """Some of them are looked at by themselves from now on."""
+        """From now on, some of them are looked at separately."""
         left_out = {id(module) for module, _ in some}
         self.watched = [pair for pair in self.watched if id(pair[0]) not in left_out]
 
     def was_looked_at(self) -> None:
-        """All nodes have been asked; the next time, a glance may do."""
+        """All nodes have been asked; the next time, a glance may suffice."""
         self._n_waits -= 1
         if self._n_waits < 0 and IS_POSSIBLE:
             self._quick = Quick(self.watched)

@@ -1,11 +1,12 @@
-"""How can an object be taken apart without its noticing?
+"""How can an object be taken apart unnoticed?
 
-For each class once: where its instances keep what they hold. That is a dictionary (reached by the
-descriptor Python made for it, not by a property of the same name), slots (member descriptors), and
-the contents of the builtin container it derives from. Nothing here looks an attribute up on the
-object itself, because ``__getattribute__``, ``__class__`` and properties are the user's code.
+Once for each class: where its instances keep what they hold. That is a dictionary (reached through
+the descriptor that Python made for it, not through a property of the same name), slots (member
+descriptors), and the contents of the builtin container it derives from. Nothing here looks up an
+attribute on the object itself, because ``__getattribute__``, ``__class__`` and properties are the
+user's code.
 
-Objects of the standard library are left closed but for a few plain holders of data: their insides
+Objects of the standard library are not opened, except a few plain holders of data: their insides
 are caches, locks and links to everything.
 """
 
@@ -42,7 +43,7 @@ _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.se
 
 
 def is_library(path: str) -> bool:
-    """Whether a file is of the standard library."""
+    """Whether a file belongs to the standard library."""
     return path.startswith(_HOME) and not any(part in path for part in _PACKAGES)
 
 
@@ -57,7 +58,7 @@ namespace_of: Any = vars(ModuleType)["__dict__"].__get__
 
 
 def file_of(module: Any) -> Optional[str]:
-    """Where a module says it came from; None for builtin ones and strange ones."""
+    """The file that a module says it comes from; None for builtin and strange ones."""
     if not issubclass(type(module), ModuleType):
         return None
     path = namespace_of(module).get("__file__")
@@ -68,7 +69,7 @@ class Shapes:
     """The shapes of the classes met so far."""
 
     def __init__(self) -> None:
-        # The class is kept, or another could take its address.
+        # The class is kept, or another one could take its address.
         self._known: Dict[int, Tuple[type, Shape]] = {}
 
     def of(self, kind: type) -> Shape:

@@ -1,4 +1,4 @@
-"""How is the state watched that is not an object of the program?
+"""How is state watched that is not an object of the program?
 
 A watcher reads a mapping from names to small values; what differs between two readings has changed.
 Each can put back what it read at the beginning, or says why it cannot.
@@ -22,37 +22,37 @@ class Watcher:
         self._last = self.read()
         self._first: Reading = {}
 
-    # What each kind says.
+    # What each kind implements.
 
     def read(self) -> Reading:
-        """The state now. Values are compared, so they are atoms."""
+        """The current state. Values are compared, so they are atoms."""
         raise NotImplementedError
 
     def show(self, value: Any) -> str:
         return show_atom(value)
 
     def keep(self) -> None:
-        """Before the first test of a run in which state will be put back."""
+        """Called before the first test of a run in which state will be put back."""
 
     def put_back(self, name: str, value: Optional[Any]) -> None:
-        """Makes it what it was at the beginning; None if it was not there."""
+        """Restores the value of the beginning; None if there was none."""
         raise Cannot("it cannot be put back")
 
-    # What they have in common.
+    # What all kinds have in common.
 
     def look(self) -> List[Change]:
-        """What changed since the last time."""
+        """The changes since the last look."""
         before, self._last = self._last, self.read()
         is_same = before is self._last or before == self._last
         return [] if is_same else self._differences(before, self._last)
 
     def begin(self) -> None:
-        """Remembers the state as that of the beginning."""
+        """Remembers the current state as that of the beginning."""
         self._first = self._last
         self.keep()
 
     def since_begin(self) -> List[Change]:
-        """What changed since the beginning, with the means to undo it."""
+        """The changes since the beginning, with the means to undo them."""
         now = self.read()
         return [] if now == self._first else self._differences(self._first, now)
 

@@ -1,8 +1,8 @@
 """Which objects change without holding anything?
 
-Iterators advance, generators of random numbers are drawn from, a ``ContextVar`` and a
-``threading.local`` hold something that is not in them. Each is read through the exact type that C
-code made, and left alone if it is a subclass.
+Iterators advance, random generators are drawn from, a ``ContextVar`` and a ``threading.local`` hold
+something that is not in them. Each is read through the exact type that C code made, and left alone
+if it is a subclass.
 """
 
 import gc
@@ -23,7 +23,7 @@ _count_repr = itertools.count.__repr__
 
 
 class Stamp(Node):
-    """An object of which a fingerprint is compared."""
+    """An object whose fingerprint is compared."""
 
     __slots__ = ("stamp", "read", "kept")
 
@@ -48,7 +48,7 @@ class Stamp(Node):
 
 
 class Draws(Stamp):
-    """A ``random.Random`` of the project's own."""
+    """A ``random.Random`` of the project."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ def _fingerprint(value: Any) -> str:
 
 
 def fingerprint(state: Any) -> str:
-    """A state too long to be shown."""
+    """A digest of a state that is too long to be shown."""
     return f"<state {hash(state) & 0xFFFFFFFF:08x}>"
 
 
@@ -90,7 +90,7 @@ def _generator(value: Any) -> str:
 
 
 class Current(Holder):
-    """The value of a ``ContextVar``, in the context in which tests are run."""
+    """The value of a ``ContextVar``, in the context in which tests run."""
 
     __slots__ = ()
 
@@ -147,7 +147,7 @@ _KINDS: Tuple[Tuple[type, Callable[[Book, Any], Node]], ...] = (
 
 
 def stamped(book: Book, value: Any) -> Optional[Node]:
-    """A node for an object of one of these types."""
+    """A node for an object of one of these types, if it is one."""
     kind = type(value)
     for wanted, make in _KINDS:
         if kind is wanted:

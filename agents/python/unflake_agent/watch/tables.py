@@ -1,8 +1,8 @@
 """Which tables of a changed SQLite file are different?
 
-A private copy of the file is read, never the file itself: to open a database is to write to it
-sometimes. Python's ``sqlite3`` is used if the program has loaded it, and not loaded otherwise;
-then, and where a file is too large, the file is told and not its tables.
+A private copy of the file is read, never the file itself: opening a database sometimes writes to
+it. Python's ``sqlite3`` is used only if the program has loaded it; otherwise, and if a file is too
+large, the file is reported and not its tables.
 """
 
 import os
@@ -23,7 +23,7 @@ Tables = Dict[str, Any]
 
 
 class Databases:
-    """What the tables of each file held when last looked at."""
+    """What the tables of each file held at the last look."""
 
     kind = "sqlite"
 
@@ -35,7 +35,7 @@ class Databases:
             self._known[place.shown(path)] = self._tables(path)
 
     def refine(self, changes: List[Change]) -> List[Change]:
-        """The same changes, but tables in place of the databases they are in."""
+        """The same changes, with tables in place of the databases they are in."""
         refined: List[Change] = []
         for change in changes:
             path = self._place.true(change.where)
@@ -68,7 +68,7 @@ class Databases:
                 _copy(path + ending, self._copy + ending)
             return _read(library, self._copy)
         except Exception:
-            # Broken, locked, or the library is not itself.
+            # It is broken, locked, or the library was tampered with.
             return None
         finally:
             for ending in ("", *_COMPANIONS):

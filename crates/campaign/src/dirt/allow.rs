@@ -1,16 +1,16 @@
-//! What does a project say is meant to be left behind?
+//! What does a project declare as meant to be left behind?
 //!
 //! An entry names places (`shop.cache.*`), a kind of state (`kind:logging`), or either for some
 //! tests only (`tests/test_x.py::test_y: os.environ['X']`). `*` stands for any text and `?` for one
-//! character; brackets stand for themselves, because places are full of them. Who allows a thing
+//! character; brackets stand for themselves, because places are full of them. Allowing a thing
 //! allows its parts.
 
-/// Before a kind of state.
+/// Prefix of a kind of state.
 const KIND: &str = "kind:";
-/// Between tests and what they may leave.
+/// Separates tests from what they may leave.
 const OF: &str = ": ";
 
-/// All entries, with what became of them.
+/// The entries, each with whether it was used.
 #[derive(Clone, Debug, Default)]
 pub struct AllowList {
     entries: Vec<Entry>,
@@ -36,7 +36,7 @@ impl AllowList {
         Self { entries: entries.iter().map(|written| Entry::read(written)).collect() }
     }
 
-    /// The entry that allows this, if one does. All that would are taken for used.
+    /// The entry that allows this, if any. Every entry that would allow it counts as used.
     pub(crate) fn allows(&mut self, test: &str, kind: &str, place: &str) -> Option<String> {
         let mut first = None;
         for entry in self.entries.iter_mut().filter(|entry| entry.matches(test, kind, place)) {
@@ -54,7 +54,7 @@ impl AllowList {
 
 impl Entry {
     fn read(written: &str) -> Self {
-        // A text in quotes is part of a place, such as `shop.WORDS['a: b']`.
+        // Quoted text is part of a place, such as `shop.WORDS['a: b']`.
         let parts = written.split_once(OF).filter(|(tests, _)| !tests.contains(['\'', '"']));
         let (tests, what) = match parts {
             Some((tests, what)) => (Some(tests.trim().to_owned()), what.trim()),
@@ -82,13 +82,13 @@ fn is_part_of(wanted: &str, place: &str) -> bool {
     is_like(wanted, place) || is_inside("[*") || is_inside(".*") || is_inside(" *")
 }
 
-/// Whether a text is as a pattern says.
+/// Whether a text matches a pattern.
 fn is_like(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
-    // Where the last star stands, and how much of the text it has taken: only that one ever needs
-    // to take more.
+    // The position of the last star, and how much of the text it has matched: only that one ever
+    // needs to match more.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

@@ -1,16 +1,16 @@
-//! What is dirt among all that tests change?
+//! Which of the changes that tests make are dirt?
 //!
 //! A change is dirt of the test that made it, unless one of these holds.
 //!
-//! * A later test made the place what it was before: then that one *puts it back*, and is not
-//!   dirty itself. The first one still is, for between the two everybody sees what it left.
-//! * It is the doing of a fixture that outlives the test, and was undone in the end: that is what
-//!   such fixtures are for. One that is never undone is dirt.
+//! * A later test made the place what it was before: that test *puts it back*, and is not dirty
+//!   itself. The first one still is, because every test in between sees what it left.
+//! * A fixture that outlives the test made the change, and undid it in the end: that is what such
+//!   fixtures are for. A change that is never undone is dirt.
 //! * It is of a kind that well-behaved programs change all the time: a module is loaded for the
 //!   first time, a cache is filled, random numbers are drawn, a lookup leaves an empty entry.
-//! * The project says that it is meant to be so.
+//! * The project declares that it is intended.
 //!
-//! Values are compared by the texts that show them. A text that was cut proves nothing.
+//! Values are compared by their texts. A text that was cut proves nothing.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ use crate::dirt::allow::AllowList;
 use crate::dirt::{SeenTest, Stretch};
 use crate::masked::{hide, whole};
 
-/// In the texts of values: something was left out.
+/// Marks a text of a value from which something was left out.
 const CUT: &str = "…";
 const IN_PART: &str = "(in part)";
 
-/// All tests that changed something, with what to make of it.
+/// All tests that changed something, with a judgement on each change.
 pub(super) fn judge(stretches: &[Stretch], suite: &Suite, allow: &mut AllowList) -> Vec<Leaver> {
     let mut leavers: Vec<Leaver> = Vec::new();
     for stretch in stretches {
@@ -36,7 +36,7 @@ pub(super) fn judge(stretches: &[Stretch], suite: &Suite, allow: &mut AllowList)
             trails.follow(test, seen, &mut leavers);
         }
         if !stretch.is_whole {
-            // Its fixtures never came to their end, so nobody knows what they would have left.
+            // Its fixtures were never torn down, so nobody knows what they would have left.
             trails.forgive_fixtures(&mut leavers);
         }
     }
@@ -53,14 +53,14 @@ pub(super) fn judge(stretches: &[Stretch], suite: &Suite, allow: &mut AllowList)
     leavers
 }
 
-/// Where a change stands: which leaver's, and which of its places.
+/// Identifies a change: the leaver, and which of its places.
 type At = (usize, usize);
 
-/// The changes of each place in one process that were not put back yet.
+/// For each place, the changes in one process that were not put back yet.
 #[derive(Default)]
 struct Trails {
     open: BTreeMap<(StateKind, String), Vec<At>>,
-    /// The first leaver of this process.
+    /// The first leaver in this process.
     first: usize,
 }
 
@@ -97,7 +97,7 @@ impl Trails {
     }
 }
 
-/// From where on a change takes back what is on a trail.
+/// The position on a trail from which a change undoes everything.
 fn undone(trail: &[At], change: &StateChange, leavers: &[Leaver]) -> Option<usize> {
     let is_told = |text: &str| !text.contains(CUT) && !text.ends_with(IN_PART);
     if change.before == change.after || !change.after.as_deref().is_none_or(is_told) {
@@ -110,7 +110,7 @@ fn found(leavers: &[Leaver], (leaver, place): At) -> &Left {
     &leavers[leaver].places[place]
 }
 
-/// What to make of a change that takes nothing back.
+/// The judgement on a change that undoes nothing.
 fn at_first(change: &State) -> Standing {
     let is_new = change.before.is_none();
     let is_empty = matches!(change.after.as_deref(), Some("[]" | "{}" | "set()"));
@@ -118,14 +118,14 @@ fn at_first(change: &State) -> Standing {
         StateKind::Modules if is_new => Some(Harmless::Loaded),
         StateKind::Cache => Some(Harmless::Cached),
         StateKind::Random => Some(Harmless::Drawn),
-        // As `defaultdict` makes them when they are merely asked for.
+        // As `defaultdict` creates it on a mere lookup.
         _ if is_new && is_empty && change.place.ends_with(']') => Some(Harmless::Empty),
         _ => None,
     };
     harmless.map_or(Standing::Dirt { put_back_by: None }, Standing::Harmless)
 }
 
-/// Notes on each change that it was put back by this test; what to make of the one that did it.
+/// Marks each change as put back by this test; returns the judgement on the one that did it.
 fn put_back(undone: &[At], test: &TestId, leavers: &mut [Leaver]) -> Standing {
     let mut standing = Standing::Harmless(Harmless::Fixture);
     for &(leaver, place) in undone {
@@ -171,7 +171,7 @@ mod tests {
         StateChange { by: Some("module fixture f".to_owned()), ..change }
     }
 
-    /// One change a test; what was made of each.
+    /// The judgements, where each test makes one change.
     fn standings_in(stretches: &[(&[StateChange], bool)], entries: &[&str]) -> Vec<String> {
         let mut test = (0..).map(TestIndex::new);
         let mut stretch = |(changes, is_whole): &(&[StateChange], bool)| {

@@ -1,16 +1,15 @@
-//! Which tests leave something behind, even where no other test stumbles over it yet?
+//! Which tests leave something behind, even if no other test stumbles over it yet?
 //!
-//! The suite is run once, in its original order and watched: after each test the agent says what is
-//! different from before. That list alone is of no use to anybody: tests load modules, fill
-//! caches, draw random numbers, and fixtures that live for a whole module change things and put
-//! them back. `judge` tells those apart from dirt; [`allow`] is what the project says is meant to
-//! be so.
+//! The suite is run once, in its original order, and watched: after each test the agent reports
+//! what has changed. That list alone is of no use to anybody: tests load modules, fill caches, draw
+//! random numbers, and fixtures that live for a whole module change things and put them back.
+//! `judge` separates such changes from dirt; [`allow`] is what the project declares as intended.
 //!
-//! Where a test takes the process with it, the tests behind it are watched in another one. What is
-//! left in that one's beginning is nobody's, and what the test itself left is not known.
+//! Where a test ends the process, the tests after it are watched in a new one. What that process
+//! starts with is nobody's doing, and what the ending test left is unknown.
 //!
-//! Limits: one order, so a test that cleans up only after others have run looks as it did this
-//! time; and only what the agent watches is seen.
+//! Limits: there is one order, so what a test cleans up only after others have run looks as it did
+//! this time; and only state that the agent watches is seen.
 
 pub mod allow;
 mod judge;
@@ -33,30 +32,30 @@ use crate::world::{Answer, Finish};
 /// Whose state is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// That of the project, and of the process.
+    /// The state of the project and of the process.
     Project,
-    /// That of installed packages, too.
+    /// Also that of installed packages.
     ThirdParty,
 }
 
-/// What one watched run of a suite says.
+/// The result of one watched run of a suite.
 #[derive(Debug)]
 pub struct Inspected {
-    /// Tests that changed something, with what to make of it.
+    /// Tests that changed something, with a judgement on each change.
     pub leavers: Vec<Leaver>,
-    /// Tests whose process was gone before anybody could look.
+    /// Tests whose process was gone before anyone could look.
     pub unseen: Vec<Unseen>,
     /// How many tests were run.
     pub n_seen: usize,
     /// How many of them failed.
     pub n_failed: usize,
-    /// Whether not all state could be watched.
+    /// Whether some state could not be watched.
     pub is_in_part: bool,
-    /// Levels of isolation that could not be had.
+    /// Which levels of isolation held in the run.
     pub isolation: Isolation,
     /// Whether the user stopped it.
     pub is_interrupted: bool,
-    /// Why there was no going on.
+    /// Why the run could not go on, if it could not.
     pub error: Option<WorldError>,
 }
 
@@ -95,8 +94,8 @@ pub fn inspect(
     }
 }
 
-/// The tests of a suite that leave something behind. What stands in the way of finding out does not
-/// matter: nothing depends on it but the order in which orders are tried.
+/// The tests of a suite that leave something behind. Failing to find out does not matter: only the
+/// order in which orders are tried depends on it.
 pub(crate) fn who_leaves_something(
     suite: &Rc<Suite>,
     world: &mut EngineWorld,
@@ -106,7 +105,7 @@ pub(crate) fn who_leaves_something(
     let mut allow = AllowList::default();
     let inspected = inspect(suite, world, Scope::Project, &mut allow, progress);
     if inspected.is_interrupted {
-        // Whoever comes next is to hear of it as well.
+        // The next step must see the interrupt as well.
         interrupt.raise();
     }
     inspected.leavers.iter().filter_map(|leaver| suite.find(&leaver.test)).collect()
@@ -120,7 +119,7 @@ struct Stretch {
     is_whole: bool,
 }
 
-/// One test, and what it left.
+/// One test, and the changes it left.
 #[derive(Clone, Debug)]
 struct SeenTest {
     test: TestIndex,

@@ -1,14 +1,14 @@
-//! Does a test stumble over a file that is merely collected?
+//! Does a test fail because some file is merely collected?
 //!
-//! An agent collects all files before the first test is run; the plain runner, told to run one
-//! test, imports the file of that test only. So a test that fails by itself here and passes there
-//! does not stand what importing some other file does. Which file that is, the plain runner says:
-//! it is told to collect some of them, and to run the one test.
+//! An agent collects all files before the first test runs; the plain runner, asked to run one test,
+//! imports only the file of that test. So if a test fails by itself here and passes there,
+//! importing some other file breaks it. The plain runner shows which file: it is asked to collect
+//! some of them, and to run the one test.
 //!
-//! For whoever runs the tests it is a victim. Whatever test of that file is run before it, the file
-//! is imported first; so all of them are polluters, but for those that put things right, as the
-//! agent says. Tests that were found to set the state up are cleaners. Where all tests of the file
-//! put things right, there is no polluter, and the command collects the file and runs none of it.
+//! To a user the test is a victim. Whichever test of that file runs before it, the file is imported
+//! first; so all of them are polluters, except those that put things right, as the agent shows.
+//! Tests that were found to set the state up are cleaners. If all tests of the file put things
+//! right, there is no polluter, and the command collects the file and runs none of it.
 
 use std::collections::BTreeSet;
 
@@ -21,43 +21,43 @@ use crate::lab::{Lab, PlainAsk};
 use crate::search::GROUPS_MAX;
 use crate::subset::minimal_subset;
 
-/// So many sets of files are looked for, each of which is enough.
+/// How many sets of files to search for, each of which is enough.
 const SETS_MAX: usize = 4;
 
-/// So many tests that always fail are tried alone: a broken suite has thousands.
+/// How many tests that always fail are tried alone: a broken suite has thousands.
 const TRIED_MAX: usize = 20;
 
-/// A file, by the number under which the caller knows it.
+/// The number by which the caller knows a file.
 pub type File = usize;
 
-/// A test that stumbles over files that are merely collected.
+/// A test that fails because files are merely collected.
 #[derive(Clone, Debug)]
 pub struct Stumbles {
-    /// What was found, as the plain runner sees it.
+    /// The finding as the plain runner sees it.
     pub finding: Finding,
-    /// What that runner says about it.
+    /// What the plain runner says about it.
     pub said: Said,
-    /// Sets of files, each of which is enough by itself. There is at least one.
+    /// Sets of files, each enough by itself; at least one.
     pub guilty: Vec<Vec<File>>,
 }
 
-/// Looks for files that tests do not stand.
+/// Searches for files whose import breaks tests.
 pub struct Imports {
     lab: Lab,
     /// The file of each test.
     files: Vec<File>,
-    /// Sets of files that were found guilty before: the next test may not stand the same ones.
+    /// Sets of files found guilty before: the next test may break because of the same ones.
     known: Vec<Vec<File>>,
     n_tried: usize,
 }
 
 impl Imports {
-    /// Among tests that stand in these files.
+    /// Searches among these files, one per test.
     pub fn new(lab: Lab, files: Vec<File>) -> Self {
         Self { lab, files, known: Vec::new(), n_tried: 0 }
     }
 
-    /// Tells a finding that the plain runner denies as that runner sees it, where files explain it.
+    /// Restates a finding that the plain runner denies as that runner sees it, if files explain it.
     pub async fn explain(&mut self, finding: &Finding, said: &Said) -> Option<Stumbles> {
         let fails_alone = matches!(finding.verdict, Verdict::OdBrittle | Verdict::AlwaysFailing);
         let is_shown = |said: &Said| matches!(said, Ok(Some(it)) if it.is_complete());
@@ -81,16 +81,17 @@ impl Imports {
         } else {
             confirm(&self.lab, &finding).await
         };
-        // A test that the plain runner hashes otherwise each time fails by chance, whatever files
-        // are collected: they are to blame only if it fails each time with them, and never without.
+        // If the plain runner hashes differently each time, the test fails by chance, whatever
+        // files are collected: they are to blame only if it fails each time with them, and never
+        // without.
         let ask = self.among(finding.test, &[]);
         let alone = count_shown(&self.lab, &ask, Evidence::Pass).await;
         let is_to_blame = is_shown(&said) && alone.is_ok_and(Confirmation::is_complete);
         is_to_blame.then_some(Stumbles { finding, said, guilty })
     }
 
-    /// Sets of files that make the test fail when they are collected, each enough by itself; none
-    /// if it fails without.
+    /// Sets of files that make the test fail when collected, each enough by itself; none if it
+    /// fails without them.
     async fn guilty(&mut self, test: TestIndex) -> Result<Vec<Vec<File>>, String> {
         if self.fails_among(test, &[]).await? {
             return Ok(Vec::new());
@@ -109,7 +110,7 @@ impl Imports {
         Ok(guilty)
     }
 
-    /// A set of files that makes the test fail, with no file of these sets in it.
+    /// A set of files that makes the test fail and shares no file with these sets.
     async fn another(
         &self,
         test: TestIndex,
@@ -126,7 +127,7 @@ impl Imports {
         Ok(found.map(|places| chosen(&places)).filter(|files| !files.is_empty()))
     }
 
-    /// The test alone, while these files are collected. A file is named by its first test.
+    /// Asks for the test alone while these files are collected. A file is named by its first test.
     fn among(&self, test: TestIndex, files: &[File]) -> PlainAsk {
         let first = |file: &File| self.files.iter().position(|its| its == file);
         let among = files.iter().filter_map(first).map(TestIndex::new).collect();
@@ -141,7 +142,7 @@ impl Imports {
         }
     }
 
-    /// Who pollutes and who cleans up: nobody, if all tests of the guilty files put things right.
+    /// The polluters and cleaners: none if all tests of the guilty files put things right.
     async fn dependencies(&self, guilty: &[Vec<File>], finding: &Finding) -> Dependencies {
         let mut polluters: Vec<Group> = Vec::new();
         for files in guilty {
@@ -159,7 +160,7 @@ impl Imports {
         Dependencies { polluters, cleaners, state_setters: Vec::new() }
     }
 
-    /// Tests of these files, which act together, that leave things as importing them made them.
+    /// Tests of these files, which act together, that leave the state as the import made it.
     async fn polluters(&self, files: &[File], target: TestIndex) -> Vec<Group> {
         let mut of_files: Vec<Vec<TestIndex>> = Vec::new();
         for file in files {
@@ -181,7 +182,7 @@ impl Imports {
         }
     }
 
-    /// Whether the target fails after a test in a process that has imported everything.
+    /// Whether the target fails after a test in a process that has imported all files.
     async fn fails_after(&self, test: TestIndex, target: TestIndex) -> bool {
         let run = self.lab.run(Order::from_distinct([test, target])).await;
         run.is_ok_and(|run| run.last_evidence() == Some(Evidence::Fail))

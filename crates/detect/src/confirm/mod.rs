@@ -1,14 +1,14 @@
-//! What was found, put to the test: by the plain runner, and by asking what is behind it.
+//! Puts findings to the test: asks the plain runner, and looks for what is behind them.
 //!
 //! | module | question it answers |
 //! |---|---|
 //! | [`plain`] | does the project's own runner show what was found? |
 //! | [`state`] | which state do a test and those it depends on share? |
-//! | [`imports`] | does it stumble over a file that is merely collected? |
+//! | [`imports`] | does it fail because some file is merely collected? |
 //! | [`while_searching`] | what can be tried and named while the search still goes on? |
 //!
-//! The plain runner has processes of its own. So while it is asked, the agent is asked for the
-//! state behind each dependency, and where time is up, for no longer than that.
+//! The plain runner has its own processes. So while it runs, the agent looks for the state behind
+//! each dependency, and stops when time is up.
 
 pub mod imports;
 pub mod plain;
@@ -28,25 +28,25 @@ use crate::confirm::state::{Dependency, shared_state};
 use crate::confirm::while_searching::TriedMeanwhile;
 use crate::lab::{Lab, OutOfBudget};
 
-/// A finding, and what came of putting it to the test.
+/// A finding, and how it fared when it was put to the test.
 #[derive(Clone, Debug)]
 pub struct Tested {
-    /// The finding, as the plain runner sees it where that differs.
+    /// The finding, as the plain runner sees it if that differs.
     pub finding: Finding,
-    /// What the plain runner says about it.
+    /// What the plain runner says about the finding.
     pub said: Said,
-    /// The state behind it, as far as that is known.
+    /// The state behind the finding, as far as it is known.
     pub state: Vec<StateChange>,
-    /// The open choices behind it.
+    /// The open choices behind the finding.
     pub choices: Vec<DecidingChoice>,
-    /// Sets of files, by number, each of which makes the test fail when it is collected.
+    /// Sets of files, by number, each of which makes the test fail when collected.
     pub guilty_files: Vec<Vec<File>>,
-    /// Whether the plain runner denies it, if that was asked.
+    /// Whether the plain runner denies it; false if it was not asked.
     pub is_denied: bool,
 }
 
 impl Tested {
-    /// A finding that was not put to any test.
+    /// A finding that was not put to the test.
     pub fn not_tested(finding: Finding) -> Self {
         Self {
             finding,
@@ -59,22 +59,22 @@ impl Tested {
     }
 }
 
-/// What limits the tests.
+/// What limits the tests that findings are put to.
 #[derive(Clone, Debug, Default)]
 pub struct ConfirmTerms {
-    /// Whether to start the plain runner takes much longer than the tests do.
+    /// Whether starting the plain runner takes much longer than the tests do.
     pub is_dear: bool,
-    /// Whether the search ran out of its budget: then nothing is asked that can be done without.
+    /// Whether the search ran out of its budget: then only necessary questions are asked.
     pub is_short: bool,
     /// The kinds of state that are watched; without any, none is named.
     pub watches: &'static [StateKind],
     /// Whether to ask the plain runner once more about what it might deny.
     pub asks_denial: bool,
-    /// The file of each test, by a number.
+    /// The file of each test, by number.
     pub files: Vec<File>,
 }
 
-/// Puts findings to the test; the first of them may have been tried meanwhile.
+/// Puts findings to the test; the first one may have been tried already, during the search.
 pub async fn put_to_test(
     lab: Lab,
     findings: Vec<Finding>,
@@ -104,7 +104,7 @@ pub async fn put_to_test(
         tested.state = state;
     }
     if !limits.is_short {
-        // Who ran out of runs names fewer choices.
+        // If runs are used up, fewer choices are named.
         let _ = try_choices(&lab, &mut tested).await;
     }
     try_imports(&lab, &mut tested, &limits).await;
@@ -122,7 +122,7 @@ fn said_early(findings: &[Finding], meanwhile: Option<&TriedMeanwhile>) -> Optio
     meanwhile.said(finding)
 }
 
-/// The state behind each finding, for as many of them as there is time.
+/// The state behind each finding, for as many of them as time allows.
 async fn states(
     lab: &Lab,
     findings: &[Finding],
@@ -148,7 +148,7 @@ async fn states(
     states
 }
 
-/// Looks for the open choices behind findings that fail under other circumstances, and tries these
+/// Looks for the open choices behind findings that fail in other circumstances, and tries these
 /// with the plain runner.
 async fn try_choices(lab: &Lab, tested: &mut [Tested]) -> Result<(), OutOfBudget> {
     let mut together: BTreeMap<Environment, Vec<TestIndex>> = BTreeMap::new();
@@ -160,7 +160,7 @@ async fn try_choices(lab: &Lab, tested: &mut [Tested]) -> Result<(), OutOfBudget
     for (environment, tests) in together {
         let confirmed = confirm_perturbed(lab, &tests, environment).await;
         let is_of = |it: &&mut Tested| it.finding.fails_under == Some(environment);
-        // What was said of it in plain circumstances goes first.
+        // What was said about it in plain circumstances takes precedence.
         let is_open = |it: &&mut Tested| is_of(it) && it.said == Ok(None);
         for it in tested.iter_mut().filter(is_open) {
             it.said = match &confirmed {
@@ -172,7 +172,7 @@ async fn try_choices(lab: &Lab, tested: &mut [Tested]) -> Result<(), OutOfBudget
     Ok(())
 }
 
-/// Tells findings that the plain runner denies as that runner sees them, where files explain it.
+/// Restates findings that the plain runner denies as that runner sees them, if files explain them.
 async fn try_imports(lab: &Lab, tested: &mut [Tested], limits: &ConfirmTerms) {
     let mut imports = Imports::new(lab.clone(), limits.files.clone());
     for it in tested {

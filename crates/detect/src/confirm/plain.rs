@@ -1,14 +1,14 @@
 //! What does the project's own runner say, without us in the process?
 //!
 //! A dependency is shown as confirmed only after the printed command, run as a user would run it,
-//! has shown it three times of three.
+//! has shown it three times out of three.
 //!
-//! Where each start of the runner is dear, many findings share some. A build tool takes seconds to
-//! start, and one polluter can have thirty victims: three tries of each take longer than the
-//! search. So victims of the same polluters that stand in one class are tried in the same runs: the
-//! polluters, then all of these victims. One that fails in each of them has failed after its
-//! polluters, with the other victims in between, which is said with it. One that does not is tried
-//! by itself, because another victim may have put the state back.
+//! Where starting the runner is dear, findings share its runs. A build tool takes seconds to start,
+//! and one polluter can have thirty victims: three tries of each take longer than the search. So
+//! victims of the same polluters that are in one class are tried in the same runs: the polluters,
+//! then all of these victims. A victim that fails in each of them has failed after its polluters
+//! with the other victims in between, which the report mentions. A victim that does not is tried by
+//! itself, because another victim may have put the state back.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,26 +25,26 @@ use crate::ledger::Run;
 /// How often a printed command is tried.
 pub const TRIES: u32 = 3;
 
-/// What is seen with less than this probability is not put down to chance.
+/// Observations less probable than this are not put down to chance.
 const UNLIKELY: f64 = 0.01;
 
-/// Plain runs of tests that fail at random: at least, at most, and at most where each is dear.
+/// The minimum number of plain runs for tests that fail at random.
 const RANDOM_MIN: u32 = 5;
-/// See [`RANDOM_MIN`]: what fails in a twentieth of its runs is seen to in two cases of three.
+/// The maximum: a test that fails in a twentieth of its runs is seen to fail in two cases of three.
 const RANDOM_MAX: u32 = 20;
-/// See [`RANDOM_MIN`].
+/// The maximum where each start of the runner is dear.
 const RANDOM_DEAR_MAX: u32 = 5;
 
-/// What the plain runner says; nothing if there was nothing to ask, an error if it could not be
+/// What the plain runner says; `None` if there was nothing to ask, an error if it could not be
 /// asked.
 pub type Said = Result<Option<Confirmation>, String>;
 
-/// What victims of one run have in common: whom they fail after, where they stand, and whether that
-/// is behind their polluters in the original order. A runner that can be told to run one of them
-/// after its polluters can then be told to run them all.
+/// What victims in one run have in common: whom they fail after, their class, and whether they come
+/// after their polluters in the original order. If a runner can run one of them after its
+/// polluters, it can then run them all.
 type Company = (Group, ClassIndex, bool);
 
-/// What the commands for a finding are, and what they should show.
+/// What the commands for a finding run, and what they should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reproduction {
     /// The tests before the one in question.
@@ -53,7 +53,7 @@ pub struct Reproduction {
     pub expected: Evidence,
 }
 
-/// The runs that show a finding: the effect, and where it makes the effect visible, its absence.
+/// The runs that show a finding: the effect, and its absence if that makes the effect visible.
 pub fn reproductions(finding: &Finding) -> Vec<Reproduction> {
     let after = |prefix: &[TestIndex], expected| Reproduction { prefix: prefix.to_vec(), expected };
     let dependencies = &finding.dependencies;
@@ -80,7 +80,7 @@ pub fn reproductions(finding: &Finding) -> Vec<Reproduction> {
     }
 }
 
-/// The runs that will show what is suspected, if it is true.
+/// The runs that will show a suspicion, if it is true.
 pub(crate) fn of_suspicion(suspicion: &Suspicion) -> Vec<Reproduction> {
     let behind = Reproduction { prefix: suspicion.group.clone(), expected: suspicion.behind };
     match suspicion.behind {
@@ -91,7 +91,7 @@ pub(crate) fn of_suspicion(suspicion: &Suspicion) -> Vec<Reproduction> {
     }
 }
 
-/// Tries all findings, in their order.
+/// Tries all findings, in the order given.
 pub async fn confirm_all(lab: &Lab, findings: &[Finding], is_dear: bool) -> Vec<Said> {
     let mut shared = if is_dear { shared(lab, findings).await } else { BTreeMap::new() };
     shared.extend(count_random(lab, findings, is_dear).await);
@@ -105,9 +105,9 @@ pub async fn confirm_all(lab: &Lab, findings: &[Finding], is_dear: bool) -> Vec<
     said
 }
 
-/// Tries the commands of a finding that ought to show it every time; nothing for other findings. Of
-/// several polluter groups the first is tried: each try starts the runner anew, and a web of twenty
-/// polluters would take longer than its search.
+/// Tries the commands of a finding that should show it every time; `None` for other findings. Of
+/// several polluter groups the first is tried: each try starts the runner anew, and trying twenty
+/// polluters would take longer than the search.
 pub async fn confirm(lab: &Lab, finding: &Finding) -> Said {
     if finding.verdict == Verdict::Nio {
         let ask = PlainAsk { repetition: Repetition::Twice, ..PlainAsk::of(vec![finding.test]) };
@@ -124,7 +124,7 @@ pub async fn confirm(lab: &Lab, finding: &Finding) -> Said {
     Ok((0 < confirmation.tries).then_some(confirmation))
 }
 
-/// Tries each reproduction as often as a confirmation asks for, all at once: each try starts a
+/// Tries each reproduction as often as a confirmation requires, all concurrently: each try starts a
 /// process and mostly waits for it.
 pub(crate) async fn try_often(
     lab: &Lab,
@@ -140,14 +140,14 @@ pub(crate) async fn try_often(
     Ok(confirmation)
 }
 
-/// Whether the plain runner shows what it should.
+/// Whether a plain run ends as expected.
 async fn shows(lab: &Lab, test: TestIndex, it: &Reproduction) -> Result<bool, String> {
     let tests = it.prefix.iter().copied().chain([test]).collect();
     let run = plain(lab, PlainAsk::of(tests)).await?;
     Ok(ended(&run, test) == Some(it.expected))
 }
 
-/// How often the last test of what is asked for ends like this.
+/// How often the last test of the request ends like this.
 pub(crate) async fn count_shown(
     lab: &Lab,
     ask: &PlainAsk,
@@ -174,8 +174,9 @@ fn ended(run: &Run, test: TestIndex) -> Option<Evidence> {
     run.outcomes().find(|(of, _)| *of == test).and_then(|(_, kind)| OutcomeKind::evidence(kind))
 }
 
-/// Tries tests that fail under the same circumstances, all at once: to start a build for each would
-/// take longer than to find them. Says nothing where the plain runner cannot be given these.
+/// Tries tests that fail in the same circumstances, all in the same runs: starting a build for each
+/// would take longer than finding them. `None` if the plain runner cannot be given these
+/// circumstances.
 pub async fn confirm_perturbed(
     lab: &Lab,
     tests: &[TestIndex],
@@ -196,8 +197,8 @@ pub async fn confirm_perturbed(
     Ok(confirmed)
 }
 
-/// How often tests that fail at random do so under the plain runner, all of them in the same runs:
-/// until each has passed and failed, at most [`RANDOM_MAX`] times.
+/// How often tests that fail at random do so under the plain runner, all in the same runs: until
+/// each has passed and failed, at most [`RANDOM_MAX`] times.
 async fn count_random(
     lab: &Lab,
     findings: &[Finding],
@@ -217,7 +218,7 @@ async fn count_random(
         if RANDOM_MIN <= number && is_enough {
             break;
         }
-        // What stands in the way is told with what depends on the order, if anything does.
+        // An error is reported with the findings that depend on the order, if there are any.
         let Ok(run) = plain(lab, PlainAsk::of(tests.clone())).await else { break };
         for (tally, test) in tallies.iter_mut().zip(&tests) {
             if let Some(evidence) = ended(&run, *test) {
@@ -263,7 +264,7 @@ async fn confirm_together(
     let tests: Vec<TestIndex> = polluters.iter().chain(&victims).copied().collect();
     let others = u32::try_from(victims.len() - 1).unwrap_or(u32::MAX);
     for _ in 0..TRIES {
-        // What stands in the way comes up again, and is told, when they are tried one by one.
+        // An error will recur, and be reported, when they are tried one by one.
         let Ok(run) = plain(lab, PlainAsk::of(tests.clone())).await else {
             return BTreeMap::new();
         };
@@ -276,8 +277,8 @@ async fn confirm_together(
     victims.into_iter().map(|victim| (victim, confirmation)).collect()
 }
 
-/// Whether the plain runner does not show what was found: isolation may be to blame, which nobody
-/// has compared with plain runs yet.
+/// Whether the plain runner does not show what was found: isolation may be to blame, if it was not
+/// compared with plain runs yet.
 pub async fn is_denied(lab: &Lab, finding: &Finding, said: Option<Confirmation>) -> bool {
     if finding.verdict == Verdict::AlwaysFailing {
         let alone = Reproduction { prefix: Vec::new(), expected: Evidence::Fail };
@@ -286,8 +287,8 @@ pub async fn is_denied(lab: &Lab, finding: &Finding, said: Option<Confirmation>)
     said.is_some_and(|said| contradicts(said, finding.verdict, finding.tally))
 }
 
-/// Whether plain runs ended differently from what was seen lets expect. Of what is left to chance
-/// only some fail, and where few do, it may well be that none did.
+/// Whether plain runs contradict what was seen. If chance decides, only some runs fail, and if few
+/// do, it may well be that none of these did.
 fn contradicts(said: Confirmation, verdict: Verdict, seen: Tally) -> bool {
     if !verdict.is_non_deterministic() {
         return said.as_predicted < said.tries;
@@ -310,7 +311,7 @@ mod tests {
         assert!(!contradicts((20, 20), Verdict::NodUndecided, (150, 160)));
         assert!(!contradicts((0, 20), Verdict::Ndoi, (2, 160)));
         assert!(contradicts((0, 20), Verdict::Ndoi, (78, 160)));
-        // Of all others each run was foreseen.
+        // For all other verdicts, the outcome of each run was predicted.
         assert!(contradicts((2, 3), Verdict::OdVictim, (10, 20)));
         assert!(!contradicts((3, 3), Verdict::OdVictim, (10, 20)));
     }

@@ -1,13 +1,13 @@
 //! Which state do a polluter and its victim share?
 //!
-//! The polluters are run once more, watched: what each of them leaves different from how it found
-//! it is the list of suspects. Then they are run with the victim behind them, and some of what they
-//! changed is put back in between. What must be put back for the victim to pass is what it stumbles
+//! The polluters are run once more, watched: what each of them leaves changed is the list of
+//! suspects. Then they are run with the victim after them, and some of what they changed is put
+//! back in between. The state that must be put back for the victim to pass is what it stumbles
 //! over, and what we name: the fewest such places, found by [`minimal_subset`]. For a brittle it is
-//! the other way round: of what its state-setters changed, that which must be *kept*.
+//! the other way round: of what its state-setters changed, the part that must be *kept*.
 //!
-//! Limits: only what the agent watches and can put back is found; a place that is not named is not
-//! innocent. Every answer was tried [`TRIES`] times.
+//! Limits: only state that the agent watches and can put back is found; a place that is not named
+//! is not cleared. Every answer was checked [`TRIES`] times.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use crate::lab::{Lab, OutOfBudget, Suspicion};
 use crate::ledger::Run;
 use crate::subset::minimal_subset;
 
-/// How often the answer is tried.
+/// How often the answer is checked.
 const TRIES: usize = 3;
 
-/// Questions asked about one test. Each is one run of few tests.
+/// How many questions to ask about one test. Each is one run of few tests.
 const QUESTIONS_MAX: usize = 200;
 
 /// A test, and what it depends on.
@@ -33,12 +33,12 @@ const QUESTIONS_MAX: usize = 200;
 pub struct Dependency {
     test: TestIndex,
     group: Group,
-    /// Whether it needs what the group does.
+    /// Whether the test needs what the group does.
     is_brittle: bool,
 }
 
 impl Dependency {
-    /// The first one that was found, if there is one.
+    /// The first dependency that was found, if any.
     pub fn found(finding: &Finding) -> Option<Self> {
         let dependencies = &finding.dependencies;
         let (group, is_brittle) = match finding.verdict {
@@ -59,7 +59,7 @@ impl Dependency {
         Some(Self { test: finding.test, group: group?.clone(), is_brittle })
     }
 
-    /// What is suspected.
+    /// The dependency that is suspected.
     pub fn suspected(Suspicion { test, group, behind }: &Suspicion) -> Self {
         Self { test: *test, group: group.clone(), is_brittle: *behind == Evidence::Pass }
     }
@@ -68,7 +68,7 @@ impl Dependency {
 /// State that tests share; empty if none was found.
 pub type SharedState = Result<Vec<StateChange>, OutOfBudget>;
 
-/// The state that explains why the test depends on others.
+/// The state through which the test depends on others.
 pub async fn shared_state(lab: &Lab, dependency: Dependency) -> SharedState {
     let Dependency { test, group, is_brittle } = dependency;
     let tests: Vec<TestIndex> = group.into_iter().chain([test]).collect();
@@ -83,7 +83,7 @@ pub async fn shared_state(lab: &Lab, dependency: Dependency) -> SharedState {
     let Some(guilty) = minimal_subset(search.suspects.len(), &has_effect).await? else {
         return Ok(Vec::new());
     };
-    // What it takes to pass if nothing is chosen is explained by nothing.
+    // If the test passes with no place chosen, no state explains it.
     if guilty.is_empty() {
         return Ok(Vec::new());
     }
@@ -95,7 +95,7 @@ pub async fn shared_state(lab: &Lab, dependency: Dependency) -> SharedState {
     Ok(guilty.into_iter().map(|place| search.suspects[place].clone()).collect())
 }
 
-/// What the tests at the first so many places leave changed, all together.
+/// What the first `n_first` tests together leave changed.
 fn left_behind(seen: &[AttemptChanges], n_first: usize) -> Vec<StateChange> {
     let mut places: BTreeMap<&str, StateChange> = BTreeMap::new();
     let of_group = seen.iter().filter(|of_one| of_one.attempt < n_first);
@@ -103,7 +103,7 @@ fn left_behind(seen: &[AttemptChanges], n_first: usize) -> Vec<StateChange> {
         let known = places.entry(&change.place).or_insert_with(|| change.clone());
         known.after.clone_from(&change.after);
     }
-    // Put back by a later one of them.
+    // A later one of them put it back.
     places.retain(|_, change| change.before != change.after);
     places.into_values().collect()
 }
@@ -112,7 +112,7 @@ async fn run(lab: &Lab, tests: &[TestIndex], look: Look) -> Result<Rc<Run>, OutO
     lab.look(Order::from_distinct(tests), Environment::Plain, look).await
 }
 
-/// Runs of one group and the test behind it.
+/// Runs of one group with the test after it.
 struct Search<'l> {
     lab: &'l Lab,
     tests: Vec<TestIndex>,
@@ -123,7 +123,8 @@ struct Search<'l> {
 }
 
 impl Search<'_> {
-    /// Whether the test passes when the chosen places are put back, or nothing else is.
+    /// Whether the test passes when the chosen places are put back (for a brittle: kept, and all
+    /// others put back).
     async fn passes(&self, chosen: &[usize]) -> Result<bool, OutOfBudget> {
         self.n_questions.set(self.n_questions.get() + 1);
         if QUESTIONS_MAX < self.n_questions.get() {

@@ -1,9 +1,9 @@
 //! What can be tried and named while the search still goes on?
 //!
-//! To start the plain runner takes as long as hundreds of forked runs, and three tries of it as
-//! long as a whole search. A suspicion that is being confirmed is nearly always true, so it is
-//! tried at once; where it was not, the tries are forgotten. Only for one test in question: of
-//! many tests, some can be tried together when all are known.
+//! Starting the plain runner takes as long as hundreds of forked runs, and three tries take as long
+//! as a whole search. A suspicion that is being confirmed is nearly always true, so it is tried at
+//! once; if it was wrong, the tries are forgotten. This is done only for a question about one test:
+//! of many tests, some can be tried together once all are known.
 
 use futures_util::future::join;
 use unflake_model::{Confirmation, Finding, TestIndex};
@@ -12,7 +12,7 @@ use crate::confirm::plain::{Reproduction, Said, of_suspicion, reproductions, try
 use crate::confirm::state::{Dependency, SharedState, shared_state};
 use crate::lab::Lab;
 
-/// What was tried and named while the search went on.
+/// What was tried and named during the search.
 #[derive(Clone, Debug)]
 pub struct TriedMeanwhile {
     test: TestIndex,
@@ -23,7 +23,7 @@ pub struct TriedMeanwhile {
 }
 
 impl TriedMeanwhile {
-    /// What the plain runner said, if it is this finding's commands that were tried.
+    /// What the plain runner said, if the commands tried are those of this finding.
     pub fn said(&self, finding: &Finding) -> Option<Said> {
         let wanted = reproductions(finding);
         let is_wanted = self.test == finding.test
@@ -32,14 +32,14 @@ impl TriedMeanwhile {
         is_wanted.then(|| self.confirmation.clone().map(Some))
     }
 
-    /// The state that was named, if it is that of what this finding depends on.
+    /// The state that was named, if it belongs to the dependency of this finding.
     pub fn state(&self, finding: &Finding) -> Option<SharedState> {
         let is_wanted = Dependency::found(finding).as_ref() == Some(&self.dependency);
         is_wanted.then(|| self.state.clone())
     }
 }
 
-/// Searches, and meanwhile tries and explains the first suspicion there is.
+/// Searches, and meanwhile tries and explains the first suspicion.
 pub async fn trying_meanwhile<T>(
     lab: Lab,
     search: impl Future<Output = T>,

@@ -2,9 +2,9 @@
 //!
 //! A test is one of three: *steady* (always passes), *broken* (always fails), or non-deterministic
 //! with some failure rate. How common each rate is among non-deterministic tests is a short table
-//! ([`Rates`]); a Beta distribution has two knobs and cannot have both of the humps that real
-//! tests have, rates below 1 % and above 90 %. A test that was not unveiled yet has shown one
-//! outcome only, `k` times in a row. By Bayes, with `A(k) = E[(1-f)^k]` over the table,
+//! ([`Rates`]); a Beta distribution has only two parameters and cannot have both of the humps that
+//! real tests have, at rates below 1 % and above 90 %. A test that is not unveiled yet has shown
+//! only one outcome, `k` times in a row. By Bayes, with `A(k) = E[(1-f)^k]` over the table,
 //!
 //! ```text
 //! P(random | k passes)            = flaky A(k) / (flaky A(k) + steady)
@@ -12,28 +12,28 @@
 //! ```
 //!
 //! and the same with failures for passes, `f` for `1-f`, and broken for steady. The second line
-//! never grows with `k`: among the tests that survive, the rare ones are ever more (a mixture of
-//! geometric distributions has a decreasing hazard). So one look ahead suffices: no block of runs
-//! promises more for each run than the next run does. The only exception is the very first run,
-//! which cannot unveil anything; two runs do with `E[2f(1-f)]`, half of it for each, and longer
-//! blocks promise no more.
+//! never grows with `k`: tests that rarely fail make up an ever larger part of those that survive
+//! (a mixture of geometric distributions has a decreasing hazard). So it suffices to look one run
+//! ahead: no block of runs promises more for each run than the next run does. The only exception is
+//! the very first run, which cannot unveil anything; two runs do with `E[2f(1-f)]`, half of it for
+//! each, and longer blocks promise no more.
 
 use unflake_model::{Evidence, Tally};
 
-/// Runs in a row beyond which nothing changes any more; a bound on the tables.
+/// The longest streak that changes anything; it bounds the tables.
 const STREAK_MAX: usize = 10_000;
 
-/// Rounds of fitting. It has converged to three digits long before.
+/// Rounds of fitting. It converges to three digits long before.
 const ROUNDS: usize = 500;
 
-/// Failure rates that a table of rates knows, as close to each other as 200 runs can tell.
+/// The failure rates in a table of rates, as close to each other as 200 runs can tell apart.
 const GRID: [f64; 14] =
     [0.005, 0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97, 0.99];
 
 /// How common each failure rate is among the tests that fail at random.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    /// Of [`GRID`]; they add up to 1.
+    /// The share of each rate in [`GRID`]; they add up to 1.
     weights: [f64; GRID.len()],
 }
 
@@ -41,7 +41,7 @@ impl Rates {
     /// As seen on 516 tests of 152 Python projects in up to 200 runs of one order (Gruber et al.
     /// 2021, the half of the projects that is public here), fitted by [`Rates::fit`]. Tests that
     /// are too rare to have shown themselves in 200 runs are missing. No such table is published
-    /// for other languages; it is only where the search begins, whatever the runner.
+    /// for other languages; it only starts the search, whatever the runner.
     pub const PUBLISHED: Self = Self {
         weights: [
             0.000, 0.567, 0.000, 0.082, 0.028, 0.043, 0.029, 0.012, 0.069, 0.053, 0.000, 0.069,
@@ -49,7 +49,7 @@ impl Rates {
         ],
     };
 
-    /// The table under which these counts are most likely, found by expectation and maximisation.
+    /// The table under which these counts are most likely, found by expectation maximisation;
     /// [`Rates::PUBLISHED`] if there is nothing to fit.
     pub fn fit(tallies: &[Tally]) -> Self {
         if tallies.is_empty() {
@@ -73,7 +73,7 @@ impl Rates {
     }
 }
 
-/// To which shares each rate explains what was counted.
+/// How likely each rate is, given the counts of a test.
 fn shares(weights: &[f64; GRID.len()], tally: Tally) -> [f64; GRID.len()] {
     let (failures, passes) = (tally.failures as f64, (tally.attempts - tally.failures) as f64);
     let ln_likelihood = GRID.map(|rate| failures * rate.ln() + passes * (-rate).ln_1p());
@@ -84,21 +84,21 @@ fn shares(weights: &[f64; GRID.len()], tally: Tally) -> [f64; GRID.len()] {
     shares.map(|share| share / sum)
 }
 
-/// What is believed of a test before its first run.
+/// What is believed about a test before its first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
-    /// That it fails at random.
+    /// The probability that it fails at random.
     pub flaky: f64,
-    /// That it always fails.
+    /// The probability that it always fails.
     pub broken: f64,
 }
 
 /// The one outcome a test has shown so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Streak {
-    /// Which; `None` before there was any.
+    /// The outcome; `None` before the first one.
     pub shown: Option<Evidence>,
-    /// How often in a row.
+    /// The number of times in a row.
     pub length: u32,
 }
 
@@ -114,7 +114,7 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// For tests whose failure rates are distributed like this.
+    /// The tables for tests whose failure rates are distributed like this.
     pub fn new(rates: &Rates) -> Self {
         let powers = |base: fn(f64) -> f64| {
             let mut terms: Vec<(f64, f64)> =
@@ -145,7 +145,8 @@ impl Belief {
     }
 
     /// What the next run of a test that fails at random adds to the chance of having seen it both
-    /// pass and fail: the best that can be had for each run, over all numbers of runs.
+    /// pass and fail; for the first run, half of what two runs add. No number of runs promises more
+    /// for each.
     pub fn unveiling(&self, streak: Streak) -> f64 {
         let next = |table: &[f64]| 1.0 - table[at(streak) + 1] / table[at(streak)];
         match streak.shown {
@@ -173,7 +174,7 @@ mod tests {
         Streak { shown: Some(Evidence::Pass), length }
     }
 
-    /// Of one rate of the grid only.
+    /// A table with only one rate of the grid.
     fn only(index: usize) -> Rates {
         let mut weights = [0.0; GRID.len()];
         weights[index] = 1.0;
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn no_block_of_runs_promises_more_for_each_run_than_the_next_run() {
-        // The chance to be unveiled within n runs over n, after k passes; the index of Gittins.
+        // The chance to be unveiled within n runs, divided by n, after k passes: the Gittins index.
         let belief = Belief::new(&Rates::PUBLISHED);
         for k in [1, 2, 5, 20, 100, 1000] {
             let within = |n: usize| 1.0 - belief.all_passed[k + n] / belief.all_passed[k];
@@ -216,7 +217,7 @@ mod tests {
             let next = belief.unveiling(passed(u32::try_from(k).unwrap()));
             assert!(near(best, next), "{k}: {best} {next}");
         }
-        // Before the first run two of them are the best block.
+        // Before the first run, two runs are the best block.
         let within = |n: usize| 1.0 - belief.all_passed[n] - belief.all_failed[n];
         let best = (1..500).map(|n| within(n) / n as f64).fold(0.0, f64::max);
         assert!(near(best, belief.unveiling(Streak::default())), "{best}");

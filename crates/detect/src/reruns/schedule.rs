@@ -1,31 +1,30 @@
 //! Which tests are worth running again, and together with which?
 //!
-//! A run of several tests in one process costs what starting the process costs and what its tests
-//! take. For each test the belief gives the chance that its next run unveils it. The batch with the
-//! most expected detections for each second is found by taking tests in the order of chance over
-//! time, for as long as each raises what the batch gives for its seconds: that is the best of all
-//! subsets, the whole suite included. So no batch is expected to find less for its time than
-//! running everything again would; where everything is equally promising, the batch *is*
-//! everything.
+//! A run of several tests in one process costs the start of the process and the time of its tests.
+//! For each test the belief gives the chance that its next run unveils it. The batch with the most
+//! expected detections per second is found by taking tests in the order of chance over time, for as
+//! long as each raises the detections per second: that is the best of all subsets, the whole suite
+//! included. So no batch is expected to find less for its time than rerunning everything would;
+//! where everything is equally promising, the batch *is* everything.
 //!
-//! Beliefs come from elsewhere and may be wrong here. Tests are grouped (by what they are exposed
-//! to, and how long they take), and what was found in each group is set against what was expected:
-//! the group's chances are multiplied by `(S + found) / (S + expected)`. A group that was
-//! overrated loses its place, one that was underrated gains it.
+//! Beliefs come from other projects and may be wrong here. Tests are grouped (by what they are
+//! exposed to and how long they take), and what was found in each group is compared with what was
+//! expected: the group's chances are multiplied by `(S + found) / (S + expected)`. A group that was
+//! overrated moves back, one that was underrated moves up.
 //!
-//! A suite that is run in a moment is run whole for the first few seconds ([`Terms::opening`]): in
-//! a small one groups are too small to teach anything, and the random test may well be the one that
-//! takes as long as all others together. It would be left for last, to save a second.
+//! A suite that takes only a moment is run whole for the first few seconds ([`Terms::opening`]):
+//! the groups of a small suite are too small to teach anything, and the random test may well be the
+//! one that takes as long as all others together. It would be left for last, to save a second.
 //!
 //! What a test is exposed to may become known at any time ([`Schedule::expose`]). It need not be
 //! known before the first rerun: tracing costs time too, and is best spent on the second run of a
-//! test, when it is known to be run again at all.
+//! test, when it is known that there is one.
 //!
-//! Choosing costs `log n` for each test chosen: there is a heap for each group. Entries that have
-//! become wrong are left in and skipped when they come up.
+//! Choosing costs `log n` for each test chosen: each group has a heap. Entries that have become
+//! void are left in and skipped when they come up.
 //!
-//! Limits: a test is taken to cost the same in each run, and fixtures that tests share cost nothing
-//! of their own. Runs are taken to be independent; failures in bursts take longer to be seen.
+//! Limits: a test is assumed to cost the same in each run, and shared fixtures to cost nothing.
+//! Runs are assumed to be independent; failures in bursts take longer to be seen.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
@@ -34,13 +33,13 @@ use unflake_model::{Evidence, OutcomeKind, Tally, TestIndex};
 
 use super::belief::{Belief, Prior, Streak};
 
-/// Detections, found and expected, that each group is granted before its own count.
+/// Detections, both found and expected, that each group starts with before its own are counted.
 const STRENGTH: f64 = 1.0;
 
-/// No test takes less: what is measured below is noise of the clock.
+/// No test is taken to be shorter: below this, measurements are noise of the clock.
 const SECONDS_MIN: f64 = 1e-4;
 
-/// Where one class of run times ends and the next begins, in seconds.
+/// The boundaries between classes of run times, in seconds.
 const DURATION_CLASSES: [f64; 3] = [0.004, 0.1, 1.0];
 
 /// Published shares (characteristic-functions spec): 543 of 10,511 tests fail at random; 92.27 % of
@@ -49,33 +48,33 @@ const FLAKY: f64 = 543.0 / 10_511.0;
 const FLAKY_IF_EXPOSED: f64 = FLAKY * 0.9227 / 0.4382;
 const FLAKY_IF_NOT: f64 = FLAKY * (1.0 - 0.9227) / (1.0 - 0.4382);
 
-/// Of tests seen both to pass and to fail in earlier campaigns.
+/// The share among tests that passed and failed in earlier campaigns.
 const FLAKY_IF_SEEN: f64 = 0.5;
 
-/// Share of tests that always fail. Where a suite is green there are none, and a failure of the
-/// first run is then all the more interesting.
+/// The share of tests that always fail. A green suite has none, which makes a failure in the first
+/// run all the more interesting.
 const BROKEN: f64 = 0.01;
 
-/// Whether a test calls functions through which chance comes in.
+/// Whether a test calls functions that can make it fail at random.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exposure {
-    /// It was not looked.
+    /// The test was not traced.
     #[default]
     Unknown,
-    /// It calls none of them.
+    /// It calls no such function.
     Nothing,
-    /// It calls one, of this root cause.
+    /// It calls a function with this root cause.
     Cause(String),
 }
 
-/// What is known of a test before it is run again.
+/// What is known about a test before it is rerun.
 #[derive(Clone, Debug, Default)]
 pub struct Candidate {
-    /// How long it takes.
+    /// The time it takes.
     pub duration: Duration,
-    /// What it is exposed to.
+    /// The functions it is exposed to.
     pub exposure: Exposure,
-    /// How it fared in earlier campaigns, on whatever code.
+    /// How it fared in earlier campaigns, whatever the code was.
     pub history: Tally,
 }
 
@@ -90,7 +89,7 @@ impl Candidate {
         Prior { flaky, broken: BROKEN }
     }
 
-    /// Passes in earlier campaigns count half: the code may have been another.
+    /// Passes in earlier campaigns count half: the code may have been different.
     fn streak(&self) -> Streak {
         let passes = if self.history.failures == 0 { self.history.attempts / 2 } else { 0 };
         let length = u32::try_from(passes).unwrap_or(u32::MAX);
@@ -107,21 +106,22 @@ impl Candidate {
     }
 }
 
-/// When to stop, and what a run costs.
+/// The cost of a run, and when to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// What it takes to start a process.
+    /// The time it takes to start a process.
     pub overhead: Duration,
-    /// For so long at most, everything is run in each batch, before anything is chosen.
+    /// For at most this long, each batch runs everything, before anything is chosen.
     pub opening: Duration,
-    /// Stop when a detection is expected to take longer than this.
+    /// Stop when a detection is expected to take longer than this; `None` sets no limit.
     pub price: Option<Duration>,
-    /// Stop when no more than this share of the random tests is expected to be hidden still.
+    /// Stop when at most this share of the random tests is expected to be still hidden; `None` sets
+    /// no limit.
     pub missed: Option<f64>,
 }
 
 impl Terms {
-    /// A forked process, and no end.
+    /// Runs in a forked process, without a limit.
     pub const FORKED: Self = Self {
         overhead: Duration::from_millis(10),
         opening: Duration::from_secs(2),
@@ -130,39 +130,39 @@ impl Terms {
     };
 }
 
-/// Why nothing is run again.
+/// Why no further test is rerun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// Every test was unveiled.
+    /// Every test is unveiled.
     AllFound,
-    /// What is left is not worth its price.
+    /// The next detection is expected to exceed the price.
     TooDear,
-    /// Few enough are expected to be hidden.
+    /// Few enough tests are expected to be hidden.
     FewHidden,
 }
 
-/// What tests of one group have in common: exposure, class of run time, whether they were seen to
-/// fail at random before.
+/// What tests of one group have in common: exposure, class of run time, and whether they were seen
+/// to fail at random before.
 type Kind = (Exposure, usize, bool);
 
-/// Where a test stands.
+/// What is known about a test so far.
 #[derive(Clone, Debug)]
 struct Standing {
     candidate: Candidate,
     prior: Prior,
     streak: Streak,
-    /// How it ended before; `None` as long as it declined to run.
+    /// How it ended before; `None` as long as it was skipped.
     seen: Option<Evidence>,
     seconds: f64,
     group: usize,
-    /// Runs asked for, and not told of yet.
+    /// Runs that were asked for and not told yet.
     n_pending: u32,
     is_found: bool,
-    /// Changes with every entry in the heap; others are void.
+    /// Changes with every entry put into the heap; entries with an older version are void.
     version: u32,
 }
 
-/// A test in the heap: the chance to unveil it with its next run, over the time that takes.
+/// A test in the heap: the chance to unveil it with its next run, divided by its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
     promise: f64,
@@ -185,24 +185,24 @@ impl PartialOrd for Entry {
     }
 }
 
-/// Tests that are alike, so that what is found of some says something of the others.
+/// Similar tests, so that findings in some say something about the others.
 #[derive(Clone, Debug, Default)]
 struct Group {
     heap: BinaryHeap<Entry>,
     n_found: f64,
     n_expected: f64,
-    /// How many random tests are expected among those not unveiled, before what was learnt here.
+    /// How many random tests were expected among those not unveiled, before anything was learnt.
     n_hidden: f64,
 }
 
 impl Group {
-    /// By how much its chances are better than believed.
+    /// The ratio by which its chances are better than believed.
     fn factor(&self) -> f64 {
         (STRENGTH + self.n_found) / (STRENGTH + self.n_expected)
     }
 }
 
-/// All tests with what is known of them, and the next batch.
+/// All tests, with what is known about them and the next batch.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     belief: Belief,
@@ -211,12 +211,12 @@ pub struct Schedule {
     groups: Vec<Group>,
     kinds: BTreeMap<Kind, usize>,
     n_found: usize,
-    /// Seconds of the opening that are left.
+    /// The seconds left of the opening.
     opening: f64,
 }
 
 impl Schedule {
-    /// Tests by their places in the suite, none of them run yet.
+    /// A schedule for tests by their position in the suite, none of them run yet.
     pub fn new(candidates: &[Candidate], belief: Belief, terms: Terms) -> Self {
         let standing = |candidate: &Candidate| Standing {
             candidate: candidate.clone(),
@@ -249,7 +249,7 @@ impl Schedule {
         self.enter(test);
     }
 
-    /// Takes what a test is found to be exposed to, at whatever time.
+    /// Takes what a test turns out to be exposed to, at any time.
     pub fn expose(&mut self, test: TestIndex, exposure: Exposure) {
         let test = test.get();
         let hidden = self.flaky(test);
@@ -282,26 +282,27 @@ impl Schedule {
         }
         for test in &chosen {
             self.tests[*test].n_pending += 1;
-            // Unless told otherwise it is taken to end as before, so that it can be asked again.
+            // Until told otherwise it is assumed to end as before, so that it can be asked for
+            // again.
             self.enter(*test);
         }
         Ok(chosen.into_iter().map(TestIndex::new).collect())
     }
 
-    /// Whether everything is to be run, the time for which is then taken off the opening.
+    /// Whether everything is to be run; if so, takes the time for it off the opening.
     fn opens(&mut self) -> bool {
         if self.opening <= 0.0 {
             return false;
         }
         let open = self.tests.iter().filter(|standing| !standing.is_found);
         let seconds: f64 = open.map(|standing| standing.seconds).sum();
-        // What does not fit is not tried again: the opening is over.
+        // A run that does not fit is not tried again: the opening is over.
         self.opening -= self.terms.overhead.as_secs_f64() + seconds;
         0.0 <= self.opening
     }
 
-    /// Takes the tests of the best batch out of their heaps, or all; with the detections expected
-    /// of them, and their time.
+    /// Takes the tests of the best batch, or all tests, out of their heaps; returns them with the
+    /// detections expected of them, and their time.
     fn choose(&mut self, is_opening: bool) -> (Vec<usize>, f64, f64) {
         let (mut chosen, mut gain) = (Vec::new(), 0.0);
         let mut seconds = self.terms.overhead.as_secs_f64();
@@ -317,7 +318,7 @@ impl Schedule {
         (chosen, gain, seconds)
     }
 
-    /// The most promising test: its group, what that group's chances are multiplied by, its entry.
+    /// The most promising test: its group, the factor for that group's chances, and its entry.
     fn best(&mut self) -> Option<(usize, f64, Entry)> {
         let mut best: Option<(usize, f64, Entry)> = None;
         for (index, group) in self.groups.iter_mut().enumerate() {
@@ -333,7 +334,7 @@ impl Schedule {
         best
     }
 
-    /// Puts a test into its heap anew; what stood there before is void.
+    /// Puts a test into its heap anew; its earlier entries become void.
     fn enter(&mut self, test: usize) {
         let standing = &mut self.tests[test];
         standing.version += 1;
@@ -351,8 +352,8 @@ impl Schedule {
         self.belief.flaky(*prior, *streak)
     }
 
-    /// Takes how a test ended. It need not have been asked for. Says whether it is unveiled by
-    /// this: seen both to pass and to fail.
+    /// Takes how a test ended, even if it was not asked for. Returns whether that unveils it: it
+    /// was seen both to pass and to fail.
     pub fn tell(&mut self, test: TestIndex, outcome: OutcomeKind) -> bool {
         let test = test.get();
         let standing = &mut self.tests[test];
@@ -374,7 +375,7 @@ impl Schedule {
         let standing = &mut self.tests[test];
         standing.is_found = is_found;
         standing.seen = evidence.or(seen);
-        // A test that declined to run has shown nothing, but will most likely do so again.
+        // A test that was skipped has shown nothing, but will most likely be skipped again.
         let shown = evidence.or(streak.shown).or(Some(Evidence::Pass));
         let is_same = streak.shown.is_none_or(|before| Some(before) == shown);
         let length = if is_same { streak.length.saturating_add(1) } else { 1 };
@@ -393,18 +394,18 @@ impl Schedule {
         self.n_found
     }
 
-    /// The fewest runs that any test has had which was not unveiled; `None` if all were.
+    /// The fewest runs of any test that was not unveiled; `None` if all were.
     pub fn fewest_runs(&self) -> Option<u64> {
         let open = self.tests.iter().filter(|standing| !standing.is_found);
         open.map(|standing| u64::from(standing.streak.length)).min()
     }
 
-    /// How many random tests are expected to be hidden still.
+    /// How many random tests are expected to be still hidden.
     pub fn hidden(&self) -> f64 {
         self.groups.iter().map(|group| group.factor() * group.n_hidden).sum::<f64>().max(0.0)
     }
 
-    /// Which share of the random tests is expected to be hidden still.
+    /// The share of random tests that is expected to be still hidden.
     pub fn missed(&self) -> f64 {
         let hidden = self.hidden();
         hidden / (hidden + self.n_found as f64)
@@ -418,7 +419,7 @@ mod tests {
     use proptest::prelude::*;
     use unflake_model::random::Random;
 
-    /// Without an opening.
+    /// Terms without an opening.
     const CHOOSING: Terms = Terms { opening: Duration::ZERO, ..Terms::FORKED };
 
     fn candidate(ms: u64, exposure: Exposure) -> Candidate {
@@ -477,7 +478,7 @@ mod tests {
         candidates.push(candidate(45, Exposure::Nothing));
         let is_whole = |batch: &[TestIndex]| batch.len() == 41;
         let mut quick = schedule(&candidates, Terms::FORKED);
-        // Whole ones take 95 ms each.
+        // Runs of the whole suite take 95 ms each.
         let mut n_whole = 0;
         loop {
             let batch = quick.next_batch().unwrap();
@@ -544,7 +545,7 @@ mod tests {
     #[test]
     fn what_is_under_way_counts_as_made() {
         let mut schedule = schedule(&vec![candidate(5, Exposure::Unknown); 4], CHOOSING);
-        // Four asked at once, none told: nobody is asked for twice as often as another.
+        // Four were asked for and none told: no test is asked for twice as often as another.
         let asked: Vec<usize> =
             (0..4).flat_map(|_| positions(&schedule.next_batch().unwrap())).collect();
         let counts: Vec<usize> =
@@ -560,7 +561,7 @@ mod tests {
         let by_share = Terms { missed: Some(0.5), ..CHOOSING };
         for (terms, done) in [(by_price, Done::TooDear), (by_share, Done::FewHidden)] {
             let mut schedule = schedule(&candidates, terms);
-            // One is found, so that there is something of which a share can be missed.
+            // One is found, so that a share can be missed at all.
             schedule.tell(TestIndex::new(0), OutcomeKind::Passed);
             schedule.tell(TestIndex::new(0), OutcomeKind::Failed);
             let mut n_batches = 0;
@@ -586,7 +587,7 @@ mod tests {
         let before: Vec<f64> = schedule.groups.iter().map(Group::factor).collect();
         for round in 0..6 {
             for test in 0..200 {
-                // A third of those that were thought of as dull fail now and then.
+                // A third of those considered unpromising fail now and then.
                 let fails = 100 <= test && test % 3 == 0 && round == 3;
                 let outcome = if fails { OutcomeKind::Failed } else { OutcomeKind::Passed };
                 schedule.tell(TestIndex::new(test), outcome);
@@ -597,7 +598,7 @@ mod tests {
         assert!(group(0) < 0.8 && 4.0 < group(150), "{} {}", group(0), group(150));
     }
 
-    /// Expected detections for each second.
+    /// Expected detections per second.
     fn worth(schedule: &Schedule, tests: &[usize]) -> f64 {
         let overhead = schedule.terms.overhead.as_secs_f64();
         let (mut gain, mut seconds) = (0.0, overhead);

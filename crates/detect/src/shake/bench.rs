@@ -1,4 +1,4 @@
-//! The runs of a shaking: what is held fixed, what was seen, what shows again.
+//! The runs of shaking a test: what is held fixed, what was seen, and whether it recurs.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use super::{Culprit, Design, TRIES};
 use crate::lab::{Lab, OutOfBudget};
 use crate::ledger::Run;
 
-/// Pairs of runs, with and without, that a factor is put to the test with: at least and at most.
+/// The minimum and maximum of pairs of runs, with and without, that test a factor.
 const PAIRS: (u64, u64) = (8, 24);
-/// Runs under seeds of their own.
+/// The minimum and maximum of runs under fresh seeds.
 const FRESH: (u64, u64) = (12, 24);
-/// So clear, and no further pair is needed.
+/// A p-value this small makes further pairs unnecessary.
 const CLEAR: f64 = 0.001;
-/// Above this, nothing is named.
+/// With a larger p-value, nothing is named.
 pub(super) const ALPHA: f64 = 0.01;
 
-/// A run that ended otherwise.
+/// A run that ended differently.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
     pub(super) factors: Factors,
@@ -44,17 +44,17 @@ pub(super) struct Bench {
     pub(super) pool: Factors,
     pub(super) fixed: Tally,
     pub(super) screened: Vec<Screened>,
-    /// Screening runs with quick factors only.
+    /// Screening runs with only quick factors on.
     screened_quickly: Vec<Screened>,
     n_quick: u64,
     random: Random,
     n_seeds: u64,
-    /// The half that the last screening run left out.
+    /// The half that the last screening run left off.
     other_half: Option<Factors>,
     took: Took,
 }
 
-/// How long runs of the factors in question took.
+/// Times of runs with the factors in question.
 #[derive(Clone, Copy, Debug, Default)]
 struct Took {
     failing: (Duration, u32),
@@ -93,7 +93,7 @@ impl Bench {
         }
     }
 
-    /// A seed that no run had before. Short enough to be typed.
+    /// A seed that no run has had. Short enough to be typed.
     fn fresh_seed(&mut self) -> u64 {
         self.n_seeds += 1;
         Random::labelled(self.design.seed, &[self.n_seeds]).bits() >> 44
@@ -105,7 +105,7 @@ impl Bench {
         self.lab.run_with(order, environment, Repetition::Once).await
     }
 
-    /// Runs with everything fixed.
+    /// Makes runs with everything fixed.
     pub(super) async fn run_fixed(&mut self, n_runs: u64) -> Result<(), OutOfBudget> {
         let runs = (0..n_runs).map(|_| self.run(Factors::NONE, 0));
         for run in try_join_all(runs).await? {
@@ -116,12 +116,12 @@ impl Bench {
         Ok(())
     }
 
-    /// How the test ends as a rule with everything fixed.
+    /// How the test usually ends with everything fixed.
     pub(super) fn usual(&self) -> Evidence {
         if self.fixed.passes() < self.fixed.failures { Evidence::Fail } else { Evidence::Pass }
     }
 
-    /// How it ended in screening runs with this factor on and no factor that was named.
+    /// How it ended in screening runs with this factor on and no named factor on.
     pub(super) fn screened_with(&self, factor: Factor) -> Tally {
         let mut tally = Tally::default();
         let all = self.screened.iter().chain(&self.screened_quickly);
@@ -132,7 +132,7 @@ impl Bench {
         tally
     }
 
-    /// Screening runs with no factor that was named.
+    /// Screening runs without any named factor.
     pub(super) fn screened_of_pool(&self) -> impl Iterator<Item = &Screened> {
         self.screened.iter().filter(|run| run.factors.without(self.pool).is_empty())
     }
@@ -150,8 +150,8 @@ impl Bench {
         half
     }
 
-    /// Screening runs of this pool, until one ends otherwise or there were so many; those made
-    /// before count if none of the factors named since was on.
+    /// Makes screening runs of the pool until one ends differently, at most `n_runs`; earlier ones
+    /// count if no factor named since was on.
     pub(super) async fn screen(&mut self, n_runs: u64) -> Result<Option<Hit>, OutOfBudget> {
         let mut n_made = self.screened_of_pool().count() as u64;
         while n_made < n_runs {
@@ -166,7 +166,7 @@ impl Bench {
     }
 
     /// The same with all quick factors of the pool on and nothing else. Runs with a factor on that
-    /// was named since count as well: they have shown nothing else.
+    /// was named since count too: they have shown nothing else.
     pub(super) async fn screen_quick(&mut self, n_runs: u64) -> Result<Option<Hit>, OutOfBudget> {
         let factors = self.design.quick.without(self.design.quick.without(self.pool));
         while !factors.is_empty() && self.n_quick < n_runs {
@@ -182,7 +182,7 @@ impl Bench {
         Ok(None)
     }
 
-    /// So many screening runs; those that ended otherwise.
+    /// Makes this many screening runs; returns those that ended differently.
     pub(super) async fn screen_batch(&mut self, n_runs: u64) -> Result<Vec<Hit>, OutOfBudget> {
         let mut planned = Vec::new();
         for _ in 0..n_runs {
@@ -193,7 +193,7 @@ impl Bench {
         Ok(hits)
     }
 
-    /// These runs, and those of them that ended otherwise.
+    /// Makes these runs; returns those that ended differently.
     async fn screen_planned(
         &self,
         planned: Vec<Hit>,
@@ -212,12 +212,12 @@ impl Bench {
         Ok((screened, hits))
     }
 
-    /// Whether the test ends otherwise under these factors and this seed, in one of a few tries.
+    /// Whether the test ends differently with these factors and this seed, in one of a few tries.
     pub(super) async fn shows(&self, factors: Factors, seed: u64) -> Result<bool, OutOfBudget> {
         self.shows_in(factors, seed, TRIES).await
     }
 
-    /// The same, in one of so many.
+    /// The same, in one of `n_runs` tries.
     pub(super) async fn shows_in(
         &self,
         factors: Factors,
@@ -233,8 +233,8 @@ impl Bench {
         Ok(false)
     }
 
-    /// Puts factors to the test, in turn with everything fixed: under this seed if there is one,
-    /// and under others. `None` if there is no difference to speak of.
+    /// Tests factors, alternating with everything fixed: under this seed if there is one, and under
+    /// others. `None` if there is no difference to speak of.
     pub(super) async fn confirm(
         &mut self,
         factors: Factors,
@@ -251,7 +251,7 @@ impl Bench {
         let is_shown = seeded.as_ref().is_some_and(|(_, seen)| seen.p_value() < ALPHA / 2.0);
         let fresh = (FRESH.0, if is_shown { FRESH.0 } else { FRESH.1 * 2 });
         let fresh = self.compare(factors, None, fresh).await?;
-        // Two looks at one question.
+        // Doubled, because there are two chances to find a difference.
         let p_value = seeded.as_ref().map_or(1.0, |(_, seen)| 2.0 * seen.p_value());
         let p_value = p_value.min(2.0 * fresh.p_value()).min(1.0);
         if ALPHA <= p_value {
@@ -272,7 +272,7 @@ impl Bench {
         Ok(Some(Culprit { factors, seed, under_seed, with, without, p_value, run, took }))
     }
 
-    /// Runs with and without, in turn, until the difference is clear or there were so many.
+    /// Alternates runs with and without until the difference is clear, or the maximum is reached.
     async fn compare(
         &mut self,
         factors: Factors,
@@ -304,12 +304,12 @@ impl Bench {
     }
 }
 
-/// Runs with and without.
+/// Runs with and without the factors.
 #[derive(Clone, Copy, Debug, Default)]
 struct Compared {
     with: Tally,
     without: Tally,
-    /// Seed and number of the last run that ended otherwise.
+    /// The seed and number of the last run that ended differently.
     unusual: Option<(u64, RunId)>,
 }
 

@@ -1,4 +1,4 @@
-//! From the factor to the root cause.
+//! From a factor to a root cause.
 //!
 //! | factor | cause | unless |
 //! |---|---|---|
@@ -13,13 +13,13 @@
 //! | memory, descriptors, recursion | Resource Leak | |
 //! | locale, umask, columns | Platform | |
 //!
-//! Of several factors that act only together, the first of this table that is not about the machine
+//! If several factors act only together, the first one in this table that is not about the machine
 //! names the cause: a delay that shows only on a busy machine is still a wait that is too short.
-//! Test Order Dependency is not for this analysis to find: a test is run alone here.
+//! Test Order Dependency is not for this analysis to find, because it runs a test alone.
 
 use unflake_model::{Factor, Factors, RootCause, Symptom};
 
-/// The cause that a factor, or several together, speak for.
+/// The root cause that a factor, or several together, suggest.
 pub fn root_cause(factors: Factors, symptom: Symptom) -> Option<RootCause> {
     let causes = factors.iter().map(|factor| of_one(factor, symptom));
     causes.min_by_key(|cause| rank(*cause))

@@ -1,9 +1,9 @@
-//! Which factor changes how often a test fails that fails anyway?
+//! Which factor changes how often a test fails, if it fails anyway?
 //!
-//! No single run means anything here. So the screening runs are made first, and for each factor
-//! those that had it on are compared with those that had not, exactly (Fisher). Whoever stands out
-//! is put to the test alone, in turn with everything fixed; if neither of the two that stand out
-//! most shows it, both are, together. Runs with a factor that was named say nothing about the
+//! No single run means anything here. So the screening runs are made first, and for each factor the
+//! runs with it on are compared with those with it off, exactly (Fisher). A factor that stands out
+//! is tried alone, alternating with everything fixed; if neither of the two that stand out most
+//! shows a difference, both are tried together. Runs with a named factor say nothing about the
 //! others, and are left out from then on.
 
 use unflake_model::{Factor, Factors, Tally};
@@ -13,8 +13,8 @@ use super::bench::Bench;
 use super::{CULPRITS_MAX, Culprit};
 use crate::lab::OutOfBudget;
 
-/// Whoever differs less is not worth being put to the test, before the number of factors that are
-/// looked at is counted in.
+/// A factor whose p-value is larger is not worth a try. This is before correcting for the number of
+/// factors.
 const WORTH_A_TRY: f64 = 0.1;
 
 /// Finds factors that change the rate of failures.
@@ -33,7 +33,7 @@ pub(super) async fn search(
     Ok(())
 }
 
-/// The next culprit: one of the two that stand out most, else both together.
+/// The next culprit: one of the two factors that stand out most, else both together.
 async fn next(bench: &mut Bench) -> Result<Option<Culprit>, OutOfBudget> {
     let ranked = ranked(bench);
     let worth = ranked.iter().take(2).filter(|(_, p_value)| *p_value <= WORTH_A_TRY);
@@ -48,7 +48,7 @@ async fn next(bench: &mut Bench) -> Result<Option<Culprit>, OutOfBudget> {
     Ok(None)
 }
 
-/// The factors of the pool, those that make most difference first.
+/// The factors of the pool, ordered by how much difference they make.
 fn ranked(bench: &Bench) -> Vec<(Factor, f64)> {
     let runs: Vec<_> = bench.screened_of_pool().collect();
     let difference = |factor: Factor| {

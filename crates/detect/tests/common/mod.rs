@@ -23,7 +23,7 @@ where
         .drive(width, |experiments| answer_all(sim, experiments, &mut random))
 }
 
-/// As much as it takes to be sure at 99 %.
+/// An unlimited budget with 99 % confidence.
 pub(crate) fn unlimited() -> Budget {
     Budget::unlimited(Confidence::new(0.99).unwrap())
 }

@@ -2,7 +2,7 @@
 
 use unflake_model::Dependencies;
 
-/// The same dependencies, groups and cleaners in the order in which the truth lists them.
+/// The same dependencies, with groups and cleaners in the order in which the truth lists them.
 pub(crate) fn sorted(dependencies: &Dependencies) -> Dependencies {
     let mut sorted = dependencies.clone();
     sorted.polluters.sort_unstable();

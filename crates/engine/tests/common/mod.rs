@@ -13,7 +13,7 @@ use unflake_model::{Control, Experiment, Observation, Order, Outcome, RunId, Tes
 /// More than any step takes on any machine: nothing in these tests waits for it to pass.
 pub(crate) const AMPLE: Duration = Duration::from_mins(2);
 
-/// The interpreter: named by whoever runs the tests, else the one on the path.
+/// The interpreter that the environment names, else the one on the path.
 pub(crate) fn python() -> OsString {
     std::env::var_os("UNFLAKE_TEST_PYTHON").unwrap_or_else(|| "python3".into())
 }
@@ -68,14 +68,14 @@ impl Ended {
     }
 }
 
-/// Everything that happens until nothing is left to do.
+/// Everything that happened until nothing was left to do.
 pub(crate) struct Told {
     pub(crate) events: Vec<Event>,
     pub(crate) ended: Vec<Ended>,
 }
 
 impl Told {
-    /// The run that ended, where there is one.
+    /// The run that ended; there must be exactly one.
     pub(crate) fn only(mut self) -> Ended {
         assert_eq!(self.ended.len(), 1);
         self.ended.remove(0)

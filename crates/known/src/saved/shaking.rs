@@ -1,7 +1,7 @@
-//! What shaking a test has shown, written so that it can be read back and shown again.
+//! What shaking a test showed, as text that can be read back and shown again.
 //!
-//! For the history, as [`super`] is, and under the same rules: keys are only ever added, and
-//! a text of a newer version is not half understood.
+//! It follows the rules of [`super`]: keys are only ever added, and a text of a newer version is
+//! not half understood.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// Tells it from the findings of other campaigns.
+    /// Distinguishes it from the findings of other campaigns.
     shake: u32,
     test: String,
     fixed: (u64, u64),
@@ -53,7 +53,7 @@ struct SavedShook {
     plain: Option<(String, u32, u32)>,
 }
 
-/// What was shown as a text.
+/// The result as a text.
 pub fn write(shaking: &Shaking) -> String {
     let origin = &shaking.origin;
     let saved = Saved {
@@ -84,7 +84,7 @@ pub fn write(shaking: &Shaking) -> String {
     serde_json::to_string(&saved).expect("strings and finite numbers only")
 }
 
-/// What a text holds; `None` if it is of another kind or version, or damaged.
+/// Reads the result back; `None` if the text is of another kind or version, or damaged.
 pub fn read(text: &str) -> Option<Shaking> {
     let saved: Saved = serde_json::from_str(text).ok()?;
     if VERSION < saved.shake {
@@ -173,7 +173,7 @@ fn restored((failures, attempts): (u64, u64)) -> Tally {
     Tally { failures, attempts }
 }
 
-/// More than half a million years are kept as that.
+/// In microseconds, at most `u64::MAX`, which is more than half a million years.
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -7,12 +7,12 @@
 //! always show the numbers (a, b) or (b, a), and so over the m^2 walks every pair of tests exactly
 //! once. That makes k * m^2 orders, which is the lower bound M = 2 * (k choose 2) * m^2 / (k-1).
 //!
-//! Pairs within a class ride along: every class is first in one row, and of the walks that start
+//! Pairs within a class come for free: every class is first in one row, and of the walks that start
 //! there with test a, one is preceded by the Tuscan row of the class that ends with a.
 //!
-//! A single class is treated as many classes of one test; then the construction *is* the Tuscan
-//! square. With 3 or 5 classes of several tests there is no square of the classes, and
-//! [`super::greedy`] has to do.
+//! A single class counts as many classes of one test; then the construction *is* the Tuscan square.
+//! With 3 or 5 classes of several tests there is no square of the classes, and [`super::greedy`] is
+//! used.
 
 use crate::layout::Layout;
 use crate::tuscan::Tuscan;
@@ -22,7 +22,7 @@ use crate::tuscan::Tuscan;
 pub(super) struct Equal {
     n_classes: usize,
     size: usize,
-    /// For each number, the rows of the Tuscan square of a class that end with it.
+    /// For each number, the rows of a class's Tuscan square that end with it.
     rows_ending: Vec<Vec<usize>>,
     n_done: usize,
     route: Vec<u32>,
@@ -51,7 +51,7 @@ impl Equal {
         Self { n_classes, size, rows_ending, n_done: 0, route: Vec::new(), row: Vec::new() }
     }
 
-    /// The positions of the next order; empty at the end.
+    /// The positions of the next order; empty when there is none.
     pub(super) fn next_order(&mut self) -> Vec<usize> {
         let classes = Tuscan::new(self.n_classes);
         let n_walks = self.size * self.size;
@@ -72,7 +72,8 @@ impl Equal {
         order
     }
 
-    /// The first class of the route: test `a`, after a row that ends with it while there is one.
+    /// Adds the first class of the route: test `a`, after a row that ends with it as long as there
+    /// is one.
     fn push_lead(&mut self, a: usize, b: usize, order: &mut Vec<usize>) {
         let start = self.route[0] as usize * self.size;
         match self.rows_ending[a].get(b) {

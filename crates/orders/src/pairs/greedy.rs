@@ -15,7 +15,7 @@
 //!   can go on is put in between (a bridge), the quickest that serves;
 //! - and an urgent class is missing, or the order is short: another chain is appended.
 //!
-//! Otherwise the order is left as it is, since more chains would only cost more first tests.
+//! Otherwise the order is left as it is, since further chains would only cost more first tests.
 //!
 //! Chains should begin and end with quick tests. So a step leads to the slowest test from which the
 //! chain can go on; only where it cannot, to the quickest.
@@ -38,11 +38,11 @@ pub(super) struct Greedy {
     durations: Vec<Duration>,
     uncovered: Uncovered,
     rows: UnusedRows,
-    /// How many orders there are still to come if the lower bound is met, this one included.
+    /// How many orders remain if the lower bound is met, this one included.
     n_orders_left: u64,
-    /// How many uncovered pairs the orders after this one can hold at most.
+    /// How many uncovered pairs the orders after this one can contain at most.
     n_pairs_later: u64,
-    /// The classes that are not in the current order and have anything left to cover.
+    /// The classes that are not in the current order and still have something to cover.
     unvisited: Vec<usize>,
     /// The tests of these classes, as a row of bits.
     open: Vec<u64>,
@@ -51,7 +51,7 @@ pub(super) struct Greedy {
 /// A chain of tests.
 type Chain = VecDeque<usize>;
 
-/// A class to step to, and how much that is worth, the most important first.
+/// A class to step to, and how much that is worth, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     n_urgent: u8,
@@ -74,7 +74,7 @@ impl Greedy {
         }
     }
 
-    /// The positions of the next order; empty at the end.
+    /// The positions of the next order; empty when there is none.
     pub(super) fn next_order(&mut self, layout: &Layout) -> Vec<usize> {
         let mut order = Vec::new();
         if self.uncovered.n_pairs() == 0 && self.rows.is_empty() {
@@ -144,7 +144,7 @@ impl Greedy {
         chain
     }
 
-    /// Extends the chain over uncovered pairs, at the end where it is worth more.
+    /// Extends the chain over uncovered pairs, at the more valuable end.
     fn grow(&mut self, layout: &Layout, chain: &mut Chain) {
         let best =
             |this: &Self, chain: &Chain, side| this.best_step(layout, side, end(chain, side));
@@ -212,7 +212,7 @@ impl Greedy {
         row.iter().zip(&self.open).any(|(uncovered, open)| uncovered & open != 0)
     }
 
-    /// Puts a test at the end of the chain from which it can go on, if that is worth its cost.
+    /// Adds a test at the end of the chain from which it can go on, if that is worth its cost.
     fn bridge(&mut self, layout: &Layout, chain: &mut Chain, side: Side) -> bool {
         let class = layout.class_of(end(chain, side));
         if !(self.is_urgent(side, class) || self.is_short()) {

@@ -1,10 +1,10 @@
-//! Our answer to Algorithm 3.1: every pair of tests side by side, in fewer and cheaper orders.
+//! Every pair of tests side by side, in fewer and cheaper orders than by Algorithm 3.1.
 //!
-//! The one idea: look at the steps from class to class. In one order each class is entered at most
-//! once and left at most once, and there is no way round in a circle; so the steps of an order form
+//! The idea is to look at the steps from class to class. In one order each class is entered at most
+//! once and left at most once, and steps never form a circle; so the steps of an order form
 //! separate chains of classes. Conversely any set of separate chains can be run one after the other
-//! in one process. The number of orders therefore depends only on how `n_i * n_j` steps from
-//! class i to class j, for all i and j, are dealt out to orders; which tests make the step is a
+//! in one process. The number of orders therefore depends only on how `n_i * n_j` steps from class
+//! i to class j, for all i and j, are distributed over orders; which tests make the step is a
 //! second question, answered afterwards.
 //!
 //! What it costs: an order costs the start of a process, its first test, and for each further pair
@@ -22,10 +22,11 @@
 //! - Classes of equal size (`equal`) have a construction that meets the lower bound M exactly, in
 //!   orders and in chains. So do a single class, and classes of one test: there it is the Tuscan
 //!   square.
-//! - All others are dealt greedily (`greedy`). On 3,000 random suites of 2 to 12 classes with up to
-//!   12 tests this needed 1.6 % more orders than the lower bound ([`crate::cost::LowerBounds`]) on
-//!   average, met it in half of them, and was 20 % above it at worst (6 orders instead of 5), where
-//!   Algorithm 3.1 needed 37 % more on average. Larger suites come closer still.
+//! - All others are distributed greedily (`greedy`). On 3,000 random suites of 2 to 12 classes with
+//!   up to 12 tests this needed 1.6 % more orders than the lower bound
+//!   ([`crate::cost::LowerBounds`]) on average, met it in half of them, and was 20 % above it at
+//!   worst (6 orders instead of 5), where Algorithm 3.1 needed 37 % more on average. Larger suites
+//!   come closer still.
 //!
 //! Orders are made one at a time. Memory is O(n) for classes of equal size, else 2 n^2 bits and k^2
 //! numbers for k classes; time O(n^2 k), where 2,000 tests in 100 uneven classes take 3 seconds.
@@ -58,7 +59,8 @@ enum Dealer {
 }
 
 impl Pairs {
-    /// Nothing covered yet. The suite must not be larger than [`crate::coverage::TESTS_MAX`].
+    /// Starts with nothing covered. The suite must not be larger than
+    /// [`crate::coverage::TESTS_MAX`].
     pub fn new(suite: &Suite, seed: u64) -> Self {
         let mut random = Random::labelled(seed, &[LABEL]);
         let layout = Layout::shuffled_slow_first(suite, &mut random);
@@ -91,7 +93,7 @@ mod tests {
     use std::time::Duration;
     use unflake_model::SuiteBuilder;
 
-    /// Runs the orders to their end and checks that they do what they promise.
+    /// Runs the orders to their end and checks that they keep their promises.
     fn covered(
         suite: &Suite,
         mut next_into: impl FnMut(&mut Vec<TestIndex>) -> bool,
@@ -117,7 +119,7 @@ mod tests {
         covered(suite, |order| pairs.next_into(order))
     }
 
-    /// How many tests are run beyond one for each pair: the number of chains.
+    /// How many tests are run in addition to one for each pair: the number of chains.
     fn n_chains(coverage: &Coverage<'_>) -> u64 {
         coverage.n_attempts() - coverage.all().total
     }
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn algorithm_3_1_needs_about_the_orders_of_spec_example_9() {
-        // The ranges are of five seeds of a prototype; ours are given 5 % more on either side.
+        // The ranges are those of five seeds of a prototype, widened by 5 % on either side.
         for (sizes, fewest, most) in [
             (vec![4; 5], 95, 101),
             (vec![5; 10], 306, 316),
@@ -231,7 +233,7 @@ mod tests {
         let n = u32::try_from(all.len()).unwrap();
         let chains = total.checked_sub(cost(&all) * (n - 1)).unwrap();
         let n_chains = u32::try_from(n_attempts).unwrap() - n * (n - 1);
-        // A chain that began with a test at random would take the mean duration for it.
+        // Chains that began with a random test would pay the mean duration for it.
         let by_chance = cost(&all) / n * n_chains;
         assert!(chains < by_chance * 9 / 10, "{chains:?} of {by_chance:?}");
     }

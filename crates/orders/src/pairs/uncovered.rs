@@ -1,9 +1,9 @@
-//! The pairs of tests of different classes that no order has covered yet, looked at from both ends.
+//! The pairs of tests of different classes that no order has covered yet, indexed from both ends.
 
 use crate::layout::Layout;
 use crate::pair_set::{PairSet, fill};
 
-/// Which way to look from a test.
+/// The direction in which to look from a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// At the tests that could follow it.
@@ -16,19 +16,19 @@ impl Side {
     pub(super) const BOTH: [Self; 2] = [Self::After, Self::Before];
 }
 
-/// Uncovered pairs, and how many there are of each test and each class.
+/// Uncovered pairs, with their number for each test and each class.
 #[derive(Clone, Debug)]
 pub(super) struct Uncovered {
     after: Half,
     before: Half,
-    /// How many pairs lead from each class to each other one, row by row; empty for more than
+    /// How many pairs lead from each class to each other one, row by row; empty with more than
     /// [`CLASSES_MAX`] classes.
     between: Vec<u32>,
     n_pairs: u64,
 }
 
-/// The most classes between which pairs are counted: 256 MB. Beyond, they count as none, and
-/// chains are chosen with less foresight.
+/// The most classes between which pairs are counted, which takes 256 MB. With more, all counts are
+/// taken as zero, and chains are chosen with less foresight.
 const CLASSES_MAX: usize = 8_000;
 
 /// The pairs as seen from one side.
@@ -69,7 +69,7 @@ impl Uncovered {
         self.n_pairs
     }
 
-    /// The tests that could stand on this side of a test, as a row of bits.
+    /// The tests that can be on this side of a test, as a row of bits.
     pub(super) fn row(&self, side: Side, test: usize) -> &[u64] {
         self.half(side).pairs.row(test)
     }
@@ -84,12 +84,12 @@ impl Uncovered {
         self.half(side).of_class[class]
     }
 
-    /// How many pairs lead out of a class or into it.
+    /// How many pairs lead out of a class or into it, in total.
     pub(super) fn n_of_class(&self, class: usize) -> u64 {
         self.after.of_class[class] + self.before.of_class[class]
     }
 
-    /// How many pairs lead from a class to another one, or with [`Side::Before`] back.
+    /// How many pairs lead from a class to another one; with [`Side::Before`], back.
     pub(super) fn n_between(&self, side: Side, class: usize, other: usize) -> u32 {
         let n_classes = self.after.of_class.len();
         let (from, to) = match side {
@@ -99,12 +99,13 @@ impl Uncovered {
         self.between.get(from * n_classes + to).copied().unwrap_or(0)
     }
 
-    /// The larger of both: at least that many orders still have to visit the class.
+    /// How many orders still have to visit the class: the larger of the pairs out of it and into
+    /// it.
     pub(super) fn n_visits_min(&self, class: usize) -> u64 {
         self.after.of_class[class].max(self.before.of_class[class])
     }
 
-    /// Takes note that `second` directly follows `first`.
+    /// Removes the pair in which `second` directly follows `first`.
     pub(super) fn cover(&mut self, layout: &Layout, first: usize, second: usize) {
         if self.after.pairs.remove(first, second) {
             self.after.of_test[first] -= 1;

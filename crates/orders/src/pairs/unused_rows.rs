@@ -40,12 +40,12 @@ impl UnusedRows {
         rows
     }
 
-    /// Whether a class has one left.
+    /// Whether any row of a class is left.
     pub(super) fn has_any(&self, class: usize) -> bool {
         0 < self.of_class[class]
     }
 
-    /// Whether all were used.
+    /// Whether all rows were used.
     pub(super) fn is_empty(&self) -> bool {
         self.of_class.iter().all(|n| *n == 0)
     }
@@ -58,8 +58,8 @@ impl UnusedRows {
         }
     }
 
-    /// The tests that a chain which is extended on this side by `test` runs from there on, nearest
-    /// first: an unused row if there is one, or just the test.
+    /// The tests by which a chain is extended on this side, starting with `test` and nearest first:
+    /// an unused row if there is one, or just the test.
     pub(super) fn take(&mut self, layout: &Layout, side: Side, test: usize) -> Vec<usize> {
         let number = match side {
             Side::After => self.starting[test].pop(),

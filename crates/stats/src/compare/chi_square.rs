@@ -19,16 +19,16 @@ use crate::special::chi_square_tail;
 pub struct ChiSquare {
     /// How uneven the rates are.
     pub statistic: f64,
-    /// One less than the number of orders.
+    /// The degrees of freedom: one less than the number of orders.
     pub degrees: u64,
     /// The probability, in the limit, of rates at least as uneven if all orders are alike.
     /// 0 where it is smaller than any floating-point number.
     pub p_value: f64,
 }
 
-/// Tests whether all orders have the same failure rate. Orders without attempts do not count.
+/// Tests whether all orders have the same failure rate. Orders without attempts are ignored.
 ///
-/// `None` where there is nothing to compare: fewer than two orders, no failure, or no pass.
+/// `None` if there is nothing to compare: fewer than two orders, no failure, or no pass.
 pub fn same_rate(tallies: &[Tally]) -> Option<ChiSquare> {
     let tallies: Vec<Tally> = tallies.iter().copied().filter(|t| 0 < t.attempts).collect();
     let failures: u64 = tallies.iter().map(|t| t.failures).sum();
@@ -171,7 +171,7 @@ pub(crate) mod tests {
         let found = same_rate(&tallies(&[15, 25], &[50, 50])).unwrap();
         assert!((found.statistic - 3.375).abs() < 1e-12);
         assert!((found.p_value - 0.066_19).abs() < 5e-6);
-        // Here the whole difference is within the correction: nothing is left.
+        // Here the correction exceeds the whole difference: nothing is left.
         let found = same_rate(&tallies(&[1, 1], &[10, 11])).unwrap();
         assert!(found.statistic < 1e-25);
     }

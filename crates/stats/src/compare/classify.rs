@@ -16,11 +16,10 @@
 //!
 //! Equal rates are rejected by the exact test. Row 5 is what ten orders run once each amount to if
 //! one of them failed: an order-dependent test looks like that, and so does one that fails one time
-//! in ten. Row 6 stands before row 7: a difference that is proven is not argued away by being
-//! small.
+//! in ten. Row 6 comes before row 7: a difference that is proven is not argued away by being small.
 //!
-//! Limit: verdicts are about one test. Who classifies hundreds asks for a confidence that is
-//! accordingly higher (divide the error by the number of tests), or some of the NDOD are chance.
+//! Limit: verdicts are about one test. Classifying hundreds of tests needs a higher confidence
+//! (divide the error by the number of tests), or some of the NDOD verdicts are chance.
 
 use unflake_model::{Confidence, Tally, Verdict};
 
@@ -28,29 +27,30 @@ use super::chi_square::{ChiSquare, same_rate};
 use super::difference::influence;
 use super::exact::{ExactTest, same_rate_exact};
 
-/// What is asked of the counts.
+/// What to decide about the counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
     /// How sure a verdict must be.
     pub confidence: Confidence,
-    /// The difference of failure rates, from one order to the others, that would not matter.
+    /// The largest difference of failure rates, between one order and the others, that does not
+    /// matter.
     pub margin: f64,
-    /// For tables too large to count.
+    /// The seed for sampling tables, if they are too large to count.
     pub seed: u64,
 }
 
-/// What the counts say.
+/// The verdict, and what it is based on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Classified {
-    /// The conclusion.
+    /// The verdict that the table gives.
     pub verdict: Verdict,
     /// Orders with at least one attempt.
     pub n_orders: u64,
     /// Orders with at least one failure.
     pub n_failing_orders: u64,
-    /// The test that decided; `None` where there was nothing to compare.
+    /// The test that decided; `None` if there was nothing to compare.
     pub exact: Option<ExactTest>,
-    /// The customary test beside it.
+    /// The customary test, for comparison.
     pub chi_square: Option<ChiSquare>,
     /// The upper limit on how far any order's rate lies from the others'.
     pub influence: Option<f64>,

@@ -13,15 +13,15 @@ use unflake_model::{Confidence, Tally};
 use crate::rate::{Interval, Rate};
 use crate::special::normal_quantile_above;
 
-/// The interval for the failure rate of `a` less that of `b`.
+/// The interval for the failure rate of `a` minus that of `b`.
 pub fn difference(a: Tally, b: Tally, confidence: Confidence) -> Interval {
     newcombe(a, b, normal_quantile_above(confidence.error() / 2.0))
 }
 
-/// How far, at most, the failure rate in any one order lies from the rate in all the others.
+/// How far, at most, the failure rate in any one order is from the rate in all others.
 ///
-/// `None` with fewer than two orders: nothing was compared. Two orders can then differ by no more
-/// than twice this number.
+/// `None` with fewer than two orders: nothing was compared. Two orders can then differ by at most
+/// twice this number.
 pub fn influence(tallies: &[Tally], confidence: Confidence) -> Option<f64> {
     let seen: Vec<Tally> = tallies.iter().copied().filter(|t| 0 < t.attempts).collect();
     if seen.len() < 2 {

@@ -33,16 +33,16 @@ use crate::hypergeometric;
 /// States expanded before we turn to sampling: well under a second.
 const STEPS_MAX: u64 = 4_000_000;
 
-/// Tables drawn when counting takes too long: as many as this many failures dealt out make, but
-/// between these limits.
+/// The number of tables drawn when counting takes too long follows from the number of failures to
+/// deal out, within these limits.
 const N_DEALT_MAX: u64 = 20_000_000;
 const N_SAMPLES_MIN: u64 = 9_999;
 const N_SAMPLES_MAX: u64 = 99_999;
 
-/// Tables as uneven as the observed one that are enough: their share is then known to a tenth.
+/// After this many tables as uneven as the observed one we stop: their share is known to a tenth.
 const N_AS_UNEVEN_ENOUGH: u64 = 100;
 
-/// Keeps our draws apart from those made for other purposes.
+/// Separates our draws from those made for other purposes.
 const PURPOSE: u64 = 0x7461_626c;
 
 /// How a p-value was computed.
@@ -54,7 +54,7 @@ pub enum Method {
     Sampled {
         /// How many were drawn.
         n_samples: u64,
-        /// How many of them were at least as uneven as the one observed.
+        /// How many of them were at least as uneven as the observed one.
         n_as_uneven: u64,
     },
 }
@@ -64,14 +64,14 @@ pub enum Method {
 pub struct ExactTest {
     /// The probability of rates at least as uneven if all orders are alike.
     pub p_value: f64,
-    /// Where it comes from.
+    /// How the p-value was computed.
     pub method: Method,
 }
 
-/// Tests whether all orders have the same failure rate. Orders without attempts do not count.
+/// Tests whether all orders have the same failure rate. Orders without attempts are ignored.
 ///
-/// `None` where there is nothing to compare: fewer than two orders, no failure, or no pass. The
-/// seed matters only where tables are sampled.
+/// `None` if there is nothing to compare: fewer than two orders, no failure, or no pass. The seed
+/// matters only if tables are sampled.
 pub fn same_rate_exact(tallies: &[Tally], seed: u64) -> Option<ExactTest> {
     let table = Table::new(tallies)?;
     Some(match counted(&table) {
@@ -86,7 +86,7 @@ pub fn same_rate_exact(tallies: &[Tally], seed: u64) -> Option<ExactTest> {
 struct Table {
     cells: Vec<Cell>,
     n_marked: u64,
-    /// What 1 / (number of runs) is measured in.
+    /// The unit for 1 / (number of runs).
     scale: u128,
     /// Tables with at least this `S` are as uneven as the observed one.
     threshold: u128,
@@ -128,7 +128,7 @@ impl Table {
         Some(Self { cells, n_marked, scale, threshold: observed.saturating_sub(slack) })
     }
 
-    /// What a state with `n_left` marked runs to spread over the rest of the cells will come to.
+    /// Classifies a state in which `n_left` marked runs are to be spread over the remaining cells.
     fn outlook(&self, so_far: u128, n_left: u64, rest: Rest) -> Outlook {
         if rest.n_runs == 0 {
             return if self.threshold <= so_far { Outlook::AsUneven } else { Outlook::LessUneven };
@@ -147,7 +147,7 @@ impl Table {
     }
 }
 
-/// The cells still to come.
+/// The cells still to be filled.
 #[derive(Clone, Copy)]
 struct Rest {
     n_runs: u64,

@@ -9,7 +9,7 @@ use unflake_model::Tally;
 
 use crate::hypergeometric::{probability, support, tail};
 
-/// The p-value of "the same failure rate in both", against "different".
+/// The p-value of "the same failure rate in both" against "different" (two-sided).
 pub fn fisher(a: Tally, b: Tally) -> f64 {
     let (total, marked) = (a.attempts + b.attempts, a.failures + b.failures);
     let seen = probability(total, marked, a.attempts, a.failures);

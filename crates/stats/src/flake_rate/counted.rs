@@ -28,17 +28,17 @@ use num_traits::{One, Zero};
 use super::fraction;
 use super::role::{Kind, Undone};
 
-/// States visited before we give up: about a second of exact arithmetic.
+/// How many states to visit before giving up: about a second of exact arithmetic.
 const STATES_MAX: usize = 50_000;
 
-/// Ways to share out the tests, or the classes, between both sides, before we give up.
+/// How many ways to split the tests, or the classes, between both sides before giving up.
 const SPLITS_MAX: usize = 20_000;
 
-/// What could be counted within the bounds.
+/// What could be counted within these limits.
 pub(super) struct Counted {
     /// The probability that the victim fails.
     pub(super) fails: Option<BigRational>,
-    /// The probability that it passes, and fails in the reverse.
+    /// The probability that it passes while the reverse fails.
     pub(super) only_reverse_fails: Option<BigRational>,
 }
 
@@ -71,7 +71,7 @@ impl Pool {
         self.0.iter().any(|(kind, n)| 0 < *n && kind.matters(undone))
     }
 
-    /// All that its tests undo.
+    /// Everything that its tests undo.
     fn undoes(&self, nothing: &Undone) -> Undone {
         let mut undone = nothing.clone();
         for (kind, _) in self.0.iter().filter(|(_, n)| 0 < *n) {
@@ -80,14 +80,14 @@ impl Pool {
         undone
     }
 
-    /// The same kinds, so many of each.
+    /// The same kinds, with these numbers of tests.
     fn with_counts(&self, counts: &[u64]) -> Self {
         let kinds = self.0.iter().zip(counts);
         Self(kinds.map(|((kind, _), n)| (kind.clone(), *n)).collect())
     }
 }
 
-/// The classes but the victim's, equal ones together.
+/// The classes other than the victim's, with equal ones together.
 struct Classes {
     pools: Vec<Pool>,
     undo: Vec<Undone>,
@@ -116,7 +116,7 @@ impl Classes {
 
 type Memo = BTreeMap<Undone, BigRational>;
 
-/// The walks from a victim to an end of the order, with what was already computed.
+/// The walks from a victim to an end of the order, with memoised results.
 #[derive(Default)]
 struct Walk {
     in_class: Memo,
@@ -142,7 +142,7 @@ impl Walk {
         remember(&mut self.in_class, undone, sum / BigInt::from(n_next))
     }
 
-    /// The probability that it passes, if it has survived its own class.
+    /// The probability that it passes, given that it has survived its own class.
     fn passes_beyond(&mut self, classes: &Classes, undone: &Undone) -> Option<BigRational> {
         if let Some(known) = self.beyond.get(undone) {
             return Some(known.clone());
@@ -320,15 +320,15 @@ impl ThroughClasses<'_> {
     }
 }
 
-/// All ways to choose, of so many of each sort, those that stand before the victim. The choice at
-/// the mirrored place is what then stands behind it.
+/// All ways to choose, from these numbers of each sort, the ones before the victim. The mirrored
+/// choice is then what comes after it.
 struct Splits {
     counts: Vec<u64>,
     choices: Vec<Vec<u64>>,
 }
 
 impl Splits {
-    /// `None` if there are too many.
+    /// `None` if there are too many ways.
     fn of(counts: &[u64]) -> Option<Self> {
         let mut choices = vec![Vec::new()];
         for &n in counts {

@@ -1,4 +1,4 @@
-//! Order-dependent tests with what they depend on, and their outcome in any order.
+//! Order-dependent tests, what they depend on, and their outcome in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use super::{FlakeRate, OrderSpace, Share};
 /// A test that makes a victim fail, and the tests that undo it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Polluter {
-    /// The polluter.
+    /// The test that pollutes.
     pub test: TestIndex,
     /// The victim passes if any of these runs between the polluter and itself.
     pub cleaners: Vec<TestIndex>,
 }
 
-/// Why tests cannot depend on each other like that.
+/// Why tests cannot depend on each other like this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRole {
     /// The test is among those it depends on.
@@ -41,7 +41,7 @@ pub enum InvalidRole {
     },
 }
 
-/// A set of polluters, each standing for all that have the same cleaners.
+/// A set of polluters, each of which represents all polluters with the same cleaners.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Undone(Box<[u64]>);
 
@@ -69,7 +69,7 @@ impl Undone {
     }
 }
 
-/// What a relevant test does to the victim; tests of one kind are interchangeable.
+/// The effect of a relevant test on the victim; tests of one kind are interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     /// The group it belongs to, if it is a polluter.
@@ -79,7 +79,8 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// Met on the way from the victim to the start: does the victim fail because of it?
+    /// Whether the victim fails because of it, when it is met on the way from the victim to the
+    /// start.
     pub(super) fn spoils(&self, undone: &Undone) -> bool {
         self.pollutes_as.is_some_and(|group| !undone.contains(group))
     }
@@ -95,7 +96,8 @@ impl Kind {
 pub struct Victim {
     test: TestIndex,
     kinds: BTreeMap<TestIndex, Kind>,
-    /// The relevant tests but the victim: those of its own class, then those of each other class.
+    /// The relevant tests without the victim: those of its own class, then those of each other
+    /// class.
     own: Vec<TestIndex>,
     others: Vec<Vec<TestIndex>>,
     n_groups: usize,
@@ -133,7 +135,7 @@ impl Victim {
         Some(self.fails_after(before.filter_map(|test| self.kinds.get(test))))
     }
 
-    /// Whether the victim fails after these, nearest first.
+    /// Whether the victim fails after these tests, nearest first.
     pub(super) fn fails_after<'a>(&self, nearest_first: impl Iterator<Item = &'a Kind>) -> bool {
         let mut undone = self.nothing_undone();
         for kind in nearest_first {
@@ -149,8 +151,8 @@ impl Victim {
         Undone::none(self.n_groups)
     }
 
-    /// The share of orders in which the victim fails: by closed form or counting, and only where
-    /// that takes too long by drawing `n_samples` orders from this seed.
+    /// The share of orders in which the victim fails: by closed form or counting; only if that
+    /// takes too long, by drawing `n_samples` orders from this seed.
     pub fn flake_rate(&self, space: OrderSpace, n_samples: u64, seed: u64) -> FlakeRate {
         if let Some(shared) = self.shared_cleaners() {
             return shared.flake_rate(space);
@@ -168,13 +170,13 @@ impl Victim {
         }
     }
 
-    /// What orders drawn at random show.
+    /// The flake rate as estimated from randomly drawn orders.
     pub(super) fn sample(&self, space: OrderSpace, n_samples: u64, seed: u64) -> Sample {
         let (own, others) = self.pools(space);
         sample::draw(self, own, others, n_samples, seed)
     }
 
-    /// The relevant tests of the victim's class, and of the others. Over all orders there is but
+    /// The relevant tests of the victim's class, and of the others. Over all orders, there is only
     /// one class.
     pub(super) fn pools(&self, space: OrderSpace) -> (Vec<&Kind>, Vec<Vec<&Kind>>) {
         let kinds = |tests: &[TestIndex]| tests.iter().map(|test| &self.kinds[test]).collect();

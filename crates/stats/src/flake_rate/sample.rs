@@ -1,11 +1,11 @@
-//! Flake rates from orders drawn at random: what is left where counting takes too long.
+//! Flake rates from randomly drawn orders, for cases in which counting takes too long.
 
 use unflake_model::random::Random;
 
 use super::Share;
 use super::role::{Kind, Victim};
 
-/// Keeps our draws apart from those made for other purposes.
+/// Separates our draws from those made for other purposes.
 const PURPOSE: u64 = 0x666c_616b;
 
 /// What was seen in the orders drawn.
@@ -26,7 +26,7 @@ impl Sample {
     }
 }
 
-/// Draws orders of the relevant tests and asks for the outcome in each, and in its reverse.
+/// Draws orders of the relevant tests and determines the outcome in each, and in its reverse.
 pub(super) fn draw(
     victim: &Victim,
     own: Vec<&Kind>,

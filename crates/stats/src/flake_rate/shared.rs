@@ -26,9 +26,9 @@ use super::{FlakeRate, OrderSpace, fraction};
 /// How many polluters and cleaners a class has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounts {
-    /// Tests that make the victim fail.
+    /// The number of tests that make the victim fail.
     pub polluters: u64,
-    /// Tests that undo every one of the polluters.
+    /// The number of tests that undo every one of the polluters.
     pub cleaners: u64,
 }
 

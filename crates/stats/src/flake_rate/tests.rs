@@ -90,7 +90,7 @@ fn permutations(tests: &mut [TestIndex], fixed: usize, visit: &mut impl FnMut(&[
     }
 }
 
-/// By counting even where a closed form exists.
+/// The flake rate by counting, even if a closed form exists.
 fn counted(victim: &Victim, space: OrderSpace) -> FlakeRate {
     let (own, others) = victim.pools(space);
     let counted = count(&own, &others, &victim.nothing_undone());

@@ -1,27 +1,27 @@
 //! Numbers and columns of numbers as bytes.
 //!
-//! A single number is a varint: seven bits a byte, low bits first, the high bit says that more
-//! follow. A column is cut into blocks of 128. A block keeps its smallest number, and of each
-//! number only what is above that, either all in the same number of bits or as varints, whichever
-//! is shorter. So a constant column costs two bytes a block, a random order of 100,000 tests 18
-//! bits a test, and a column of small numbers with a few large ones about a byte a number.
+//! A single number is a varint: seven bits a byte, low bits first, and the high bit means that more
+//! follow. A column is cut into blocks of 128. A block has its smallest number, and for each number
+//! only what exceeds that, either all in the same number of bits or as varints, whichever is
+//! shorter. So a constant column costs two bytes a block, a random order of 100,000 tests 18 bits a
+//! test, and a column of small numbers with a few large ones about a byte a number.
 
 const BLOCK_LEN: usize = 128;
 
-/// Stands where the width of a block would, and says that its numbers are varints.
+/// Replaces the width of a block whose numbers are varints.
 const VARINTS: u8 = u8::MAX;
 
-/// A base, a width, and nothing: no block is shorter.
+/// A base and a width without numbers: the shortest block.
 const BLOCK_BYTES_MIN: usize = 2;
 
 const CHECKSUM_BYTES: usize = 8;
 
-/// Why bytes are no value of the format they should have.
+/// Why bytes are not a value of the expected format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
-/// FNV-1a (Fowler, Noll and Vo), 64 bits: finds accidents, not forgeries.
+/// FNV-1a (Fowler, Noll and Vo), 64 bits: detects accidents, not forgeries.
 pub fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |state, byte| {
         (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -82,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// The bytes, and their checksum.
+    /// The bytes with their checksum appended.
     pub(super) fn seal(mut self) -> Vec<u8> {
         let checksum = digest(&self.0);
         self.0.extend(checksum.to_le_bytes());
@@ -108,7 +108,7 @@ pub(super) struct Reader<'b>(&'b [u8]);
 const CUT_SHORT: Malformed = Malformed("it ends in the middle");
 
 impl<'b> Reader<'b> {
-    /// Checks the checksum before anything is believed.
+    /// Verifies the checksum before anything is read.
     pub(super) fn unseal(bytes: &'b [u8]) -> Result<Self, Malformed> {
         let (bytes, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(CUT_SHORT)?;
         if digest(bytes) == u64::from_le_bytes(*checksum) {
@@ -140,8 +140,8 @@ impl<'b> Reader<'b> {
         Err(Malformed("a number is out of range"))
     }
 
-    /// A number that says how many numbers of columns follow, checked against the bytes that are
-    /// there, so that nonsense is refused before memory is asked for.
+    /// Reads how many numbers of columns follow, and checks that against the bytes available, so
+    /// that nonsense is refused before memory is allocated.
     pub(super) fn len(&mut self) -> Result<usize, Malformed> {
         let len = usize::try_from(self.number()?).map_err(|_| CUT_SHORT)?;
         let len_max = self.0.len() / BLOCK_BYTES_MIN * BLOCK_LEN;
@@ -178,7 +178,7 @@ impl<'b> Reader<'b> {
         let n_bytes = (len * width as usize).div_ceil(8);
         let (bytes, rest) = self.0.split_at_checked(n_bytes).ok_or(CUT_SHORT)?;
         self.0 = rest;
-        // Zeros behind the last number, so that each is in some 16 bytes.
+        // Zeros after the last number, so that each number can be read as part of 16 bytes.
         let mut padded = [0; BLOCK_LEN * 8 + 16];
         padded[..n_bytes].copy_from_slice(bytes);
         let mask = u64::MAX.checked_shr(u64::BITS - width).unwrap_or(0);
@@ -190,7 +190,7 @@ impl<'b> Reader<'b> {
         Ok(())
     }
 
-    /// Nothing may be left over.
+    /// Checks that nothing is left over.
     pub(super) fn end(self) -> Result<(), Malformed> {
         if self.0.is_empty() { Ok(()) } else { Err(Malformed("it goes on after its end")) }
     }

@@ -1,13 +1,13 @@
-//! How much fits into one row: vectors of numbers as a few sealed bytes.
+//! Packs the vectors of one row into a few sealed bytes.
 //!
-//! A run of 100,000 tests is 100,000 places, outcomes and durations. As rows they would be the
-//! whole database; as one value they are some four bytes an attempt. Writer and reader of each
-//! format stand in one file, beside their version: [`run`] and [`suite`]. What they share is
-//! below: [`bytes`] writes numbers and columns of numbers.
+//! A run of 100,000 tests has 100,000 positions, outcomes and durations. As rows they would be the
+//! whole database; as one value they take about four bytes an attempt. Writer and reader of each
+//! format are in one file, together with its version: [`run`] and [`suite`]. They share [`bytes`],
+//! which writes numbers and columns of numbers.
 //!
-//! Every value starts with the version of its format and ends with a checksum. `SQLite` keeps none
-//! of its own, and a flipped bit would otherwise be another order or another outcome: evidence
-//! for something that never happened.
+//! Every value starts with the version of its format and ends with a checksum. `SQLite` has no
+//! checksums of its own, and a flipped bit would otherwise be another order or another outcome:
+//! evidence for something that never happened.
 
 mod bytes;
 pub(crate) mod run;
@@ -19,11 +19,11 @@ pub(crate) use bytes::Malformed;
 pub use bytes::digest;
 use bytes::{Reader, Writer};
 
-/// Nanoseconds in each unit in which durations may be kept: nano-, micro-, milliseconds.
+/// Nanoseconds in each unit in which durations may be stored: nano-, micro-, milliseconds.
 const UNITS: [u64; 3] = [1, 1_000, 1_000_000];
 
-/// Writes durations exactly, in the largest unit that all of them are whole multiples of: who
-/// measures in microseconds pays for microseconds.
+/// Writes durations exactly, in the largest unit of which all are whole multiples: measuring in
+/// microseconds only costs microseconds.
 fn write_durations(writer: &mut Writer, durations: impl Iterator<Item = Duration>) {
     let mut numbers: Vec<u64> = durations.map(nanoseconds).collect();
     let divides_all = |unit: &u64| numbers.iter().all(|number| number % unit == 0);
@@ -44,12 +44,13 @@ fn read_durations(reader: &mut Reader<'_>, len: usize) -> Result<Vec<Duration>, 
     reader.column(len)?.into_iter().map(duration).collect()
 }
 
-/// More than 584 years are kept as 584 years.
+/// Saturates at 584 years.
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What to add to `previous` to get `next`, small either way as a small number (zigzag).
+/// What to add to `previous` to get `next`, as a number that is small for small steps in either
+/// direction (zigzag).
 fn step(previous: i64, next: i64) -> u64 {
     let difference = next.wrapping_sub(previous);
     (difference.wrapping_shl(1) ^ (difference >> 63)).cast_unsigned()

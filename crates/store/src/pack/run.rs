@@ -1,6 +1,6 @@
 //! One run: the experiment and its observation, as one value.
 //!
-//! Layout, numbers and columns as in `bytes`; version 2 has environment 2, which 1 has not:
+//! Layout, with numbers and columns as in `bytes`; environment 2 needs version 2:
 //!
 //! | part | as |
 //! |---|---|
@@ -11,13 +11,13 @@
 //! | repetition | byte 1 once; byte 2 twice; byte 3 between, byte 4 apart, then test and number |
 //! | duration of the run | number, in nanoseconds |
 //! | how many tests | number |
-//! | order | column: from the test expected next (the one after the last) to the one that came |
-//! | outcomes | stretches of equal ones: `16 * (length - 1) + code`, then the circumstances |
+//! | order | column: from the test expected next (the one after the last) to the actual one |
+//! | outcomes | stretches of equal ones: `16 * (length - 1) + code`, then the details |
 //! | durations of the attempts | byte for the unit, then a column |
 //! | checksum | 8 bytes |
 //!
-//! The tests of the attempts are not kept: they follow from order and repetition, which is
-//! checked before a run is taken ([`is_answer`]).
+//! The tests of the attempts are not stored: they follow from order and repetition, which is
+//! checked before a run is accepted ([`is_answer`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,19 +32,19 @@ use super::{
 };
 
 const VERSION: u8 = 1;
-/// The first that has factors; a program that knows only version 1 says so.
+/// The first version with factors; programs that know only version 1 refuse it.
 const WITH_FACTORS: u8 = 2;
-/// The first that has hash seeds.
+/// The first version with hash seeds.
 const WITH_HASHES: u8 = 3;
 
-/// Whether the observation answers the experiment: its number, its tests, as often as asked.
+/// Whether the observation answers the experiment: its number, its tests, as often as asked for.
 pub(crate) fn is_answer(experiment: &Experiment, observation: &Observation) -> bool {
     let asked = experiment.repetition.attempts(&experiment.order);
     let made = observation.attempts.iter().map(|attempt| attempt.test);
     experiment.run == observation.run && made.eq(asked)
 }
 
-/// The run as bytes. The observation answers the experiment ([`is_answer`]).
+/// The run as bytes. The observation must answer the experiment ([`is_answer`]).
 pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.byte(match experiment.environment {
@@ -89,7 +89,7 @@ pub(crate) fn pack(experiment: &Experiment, observation: &Observation) -> Vec<u8
     writer.seal()
 }
 
-/// The run these bytes say, of a suite with this many tests.
+/// Reads a run back, for a suite with this many tests.
 pub(crate) fn unpack(bytes: &[u8], n_tests: usize) -> Result<(Experiment, Observation), Malformed> {
     let mut reader = Reader::unseal(bytes)?;
     if !matches!(reader.byte()?, VERSION | WITH_FACTORS | WITH_HASHES) {

@@ -1,7 +1,7 @@
-//! The suite of a campaign, as one value: which interned names, in which order, how long each.
+//! The suite of a campaign as one value: its interned names in order, with durations.
 //!
-//! Names are rows of the tables `tests` and `classes`, shared by all campaigns of the project;
-//! here they are numbers. A suite that was interned at once has consecutive ones, and costs little
+//! Names are rows of the tables `tests` and `classes`, shared by all campaigns of the project; here
+//! they are numbers. A suite that was interned at once has consecutive numbers, and costs little
 //! more than its durations.
 //!
 //! Layout of version 1, numbers and columns as in `bytes`:
@@ -10,7 +10,7 @@
 //! |---|---|
 //! | version | byte, 1 |
 //! | how many tests | number |
-//! | tests, then the class of each | two columns: from the row expected next to the one that came |
+//! | tests, then the class of each | two columns: from the row expected next to the actual one |
 //! | expected durations | byte for the unit, then a column |
 //! | checksum | 8 bytes |
 
@@ -20,7 +20,7 @@ use super::{Malformed, Reader, Writer, read_durations, step, stepped, write_dura
 
 const VERSION: u8 = 1;
 
-/// One test of a suite: the rows its name and its class are interned in.
+/// One test of a suite: the rows of its name and of its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) test: i64,
@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     pub(crate) duration: Duration,
 }
 
-/// The suite as bytes.
+/// Writes the suite as bytes.
 pub(crate) fn pack(entries: &[Entry]) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.byte(VERSION);
@@ -39,7 +39,7 @@ pub(crate) fn pack(entries: &[Entry]) -> Vec<u8> {
     writer.seal()
 }
 
-/// The suite these bytes say.
+/// Reads the suite back from its bytes.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<Entry>, Malformed> {
     let mut reader = Reader::unseal(bytes)?;
     if reader.byte()? != VERSION {
@@ -55,8 +55,8 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<Entry>, Malformed> {
     Ok(entries.map(|((test, class), duration)| Entry { test, class, duration }).collect())
 }
 
-/// The stride is what usually lies between a row and the next: tests follow each other, while
-/// neighbours share their class.
+/// The stride is the usual step from one row to the next: tests follow each other, while neighbours
+/// share their class.
 fn write_rows(writer: &mut Writer, stride: i64, rows: impl Iterator<Item = i64>) {
     let mut next = 0_i64;
     let mut steps = Vec::new();

@@ -13,7 +13,7 @@ pub(crate) fn test_id(name: &str) -> TestId {
     name.parse().unwrap()
 }
 
-/// Names as hard as they come, in classes that are torn apart.
+/// Particularly difficult names, in classes that are not contiguous.
 pub(crate) fn small_suite() -> Suite {
     let mut builder = SuiteBuilder::default();
     let tests = [
@@ -42,7 +42,7 @@ pub(crate) fn campaign<'a>(suite: &'a Suite, command: &'a str) -> Campaign<'a> {
     }
 }
 
-/// A run that follows from its number: some order, some outcomes, some durations.
+/// A run derived from its number: some order, some outcomes, some durations.
 pub(crate) fn any_run(suite: &Suite, number: u64) -> (Experiment, Observation) {
     let mut random = Random::labelled(7, &[number]);
     let mut tests: Vec<TestIndex> = suite.tests().collect();

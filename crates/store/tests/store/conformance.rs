@@ -1,4 +1,4 @@
-//! What every history does, in a file and in memory alike. Each test gets a fresh one of both.
+//! What every history must do, in a file and in memory alike. Each test gets a fresh one of both.
 
 use crate::common::{
     FAILED, PASSED, any_run, campaign, record, run, runs, said, small_suite, test_id,
@@ -122,7 +122,7 @@ fn a_selector_that_means_none_or_several_is_an_error_that_says_so() {
         for selector in ["", "xyz", "00000000000000000", "%"] {
             assert!(matches!(kind(store, selector), StoreErrorKind::Unknown { .. }), "{selector}");
         }
-        // Of 17 names, two begin with the same of 16 digits.
+        // Of 17 names, two begin with the same of 16 possible digits.
         let first = |id: &CampaignId| id.to_string()[..1].to_owned();
         let count = |digit: &str| ids.iter().filter(|id| first(id) == digit).count();
         let shared = ids.iter().map(first).find(|digit| 1 < count(digit)).unwrap();

@@ -1,4 +1,4 @@
-//! Files: where they are made, which are refused, what damage does, who else writes to them.
+//! Files: where they are made, which are refused, what damage does, and what other writers do.
 
 use std::error::Error as _;
 use std::fs;
@@ -23,7 +23,7 @@ fn three_runs(path: &Path) -> CampaignId {
     id
 }
 
-/// What somebody else does to the file.
+/// Changes the file as another program might.
 fn tamper(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
@@ -281,7 +281,7 @@ fn two_writers_at_once_lose_nothing() {
     const N_RUNS: u64 = 150;
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("history.sqlite");
-    // Both find no file, both make it.
+    // Both processes find no file and make it.
     let write = |command: &str| {
         let suite = small_suite();
         let mut store = Store::open(&path).unwrap();

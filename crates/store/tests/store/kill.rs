@@ -9,13 +9,13 @@ use unflake_store::Store;
 
 use crate::common::{any_run, campaign, record, runs, small_suite};
 
-/// Where the child is to record. Not set, the child's part of the test does nothing.
+/// Where the child records. If it is not set, the child's part of the test does nothing.
 const PATH: &str = "UNFLAKE_STORE_TEST_RECORD_TO";
 
-/// More than are recorded before the kill; so that a child nobody kills ends by itself.
+/// More runs than are recorded before the kill, so that a child that is not killed ends by itself.
 const N_RUNS_MAX: u64 = 20_000;
 
-/// Says `run <number>` on its output after each run that was recorded.
+/// Prints `run <number>` after each run that was recorded.
 #[test]
 fn child_records_until_it_is_killed() {
     let Some(path) = std::env::var_os(PATH) else { return };
@@ -44,7 +44,7 @@ fn every_acknowledged_run_survives_kill_9_and_the_campaign_goes_on() {
     let path = root.path().join("history.sqlite");
     let mut child = start_child(&path);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    // After the name of the test, on the same line, libtest prints nothing of its own.
+    // On the same line after the name of the test, libtest prints nothing else.
     let mut acknowledged = lines.filter_map(|line| line.split_once("run ")?.1.parse().ok());
     let before_the_kill: Vec<u64> = acknowledged.by_ref().take(200).collect();
     child.kill().unwrap();
@@ -58,7 +58,7 @@ fn every_acknowledged_run_survives_kill_9_and_the_campaign_goes_on() {
     let id = newest.expect("there is a campaign to resume").id;
     let survived = runs(&store, id);
     let n_acknowledged = usize::try_from(last).unwrap() + 1;
-    // The kill may fall between recording and saying so, once.
+    // The kill may come between recording a run and reporting it, once.
     assert!((n_acknowledged..=n_acknowledged + 1).contains(&survived.len()), "{}", survived.len());
     let expected: Vec<_> =
         (0..).map(|number| any_run(&suite, number)).take(survived.len()).collect();

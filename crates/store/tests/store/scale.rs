@@ -48,7 +48,7 @@ fn a_run(number: u64, tests: Vec<TestIndex>) -> (Experiment, Observation) {
     (experiment, Observation::of(run, attempts, Duration::from_secs(10)))
 }
 
-/// Classes shuffled, and the tests within them: what a campaign runs.
+/// Classes shuffled, and the tests within them, as a campaign runs them.
 fn class_compatible(suite: &Suite, random: &mut Random) -> Vec<TestIndex> {
     let mut classes = suite.classes().to_vec();
     random.shuffle(&mut classes);

@@ -1,4 +1,4 @@
-//! Files of every version there ever was can be read.
+//! Files of every version that ever existed can be read.
 //!
 //! A fixture is a file as text. To make the one of version `n`, while it is the current one: record
 //! [`recorded`] into a file, `sqlite3 <file> .dump`, and append the two pragmas that `.dump` leaves

@@ -1,27 +1,27 @@
-//! Which functions in C were called, without being told of every call?
+//! Which functions in C were called, without an event for every call?
 //!
-//! A function in C is called through a pointer in its definition (`PyMethodDef`), whoever calls it.
-//! That pointer is made to lead to a stub of ours, which sets a byte and jumps on to the function:
-//! two instructions that touch no register, so that they fit before any function. What a test has
-//! called stands in the bytes when it has returned.
+//! A function in C is always called through a pointer in its definition (`PyMethodDef`). We make
+//! that pointer lead to a stub of ours, which sets a byte and jumps on to the function: two
+//! instructions that touch no register, so that they fit before any function. When a test has
+//! returned, the bytes show what it called.
 //!
-//! There are thousands of functions, and a process calls a few hundred of them. So each has a stub
-//! that also says that some function was called first, and the first time it gets another, beside
-//! those that are in use: only these are looked at after each test, and they share what the
-//! processor has at hand.
+//! There are thousands of functions, and a process calls a few hundred of them. So the first stub
+//! of a function also records that some function was called for the first time, and then the
+//! function gets another stub, next to the others in use: only these are looked at after each test,
+//! and they stay together in the processor's cache.
 //!
-//! The bytes also know what C code has called, as `map(len, …)` does; a profile function is told
-//! only what code in Python calls. So a function counts if code that ran in the test may have
-//! called it: the code has a name that the function goes by, as an attribute, a variable or a
-//! string; or a global variable that it uses holds it; or a statement calls it unseen (`with` does
-//! `__exit__`, `class` does `__build_class__`).
+//! The bytes also record calls by C code, as in `map(len, …)`, while a profile function only sees
+//! calls by Python code. So a function counts if code that ran in the test may have called it: the
+//! code has a name that the function goes by, as an attribute, a variable or a string; or a global
+//! variable that it uses holds the function; or a statement calls it implicitly (`with` calls
+//! `__exit__`, `class` calls `__build_class__`).
 //!
 //! The makers of types (`__new__`) share one definition, which the interpreter compares with its
-//! own. They are given no stub but a way to be called (vectorcall), which does what the interpreter
-//! does with an object that has none.
+//! own. They get no stub but a call function (vectorcall), which does what the interpreter does
+//! with an object that has none.
 //!
-//! What must hold, besides what the head of `mod.rs` says: functions and names that were told
-//! are held here, so that their addresses stay their own. A stub changes nothing that anybody reads
+//! What must hold, besides what the head of `mod.rs` says: functions and names that we were given
+//! are held here, so that their addresses are not reused. A stub changes nothing that anybody reads
 //! but the interpreter itself, and code compiled by Cython, which then takes a function for
 //! overridden, and calls it all the same.
 
@@ -31,16 +31,16 @@ use std::ptr::null_mut;
 use super::map::Map;
 use super::{NONE, Object, short, word};
 
-/// So many functions can be watched.
+/// How many functions can be watched.
 const N_STUBS: usize = 1 << 14;
-/// So many of them are given another stub. Those called after that keep theirs.
+/// How many of them can get a second stub. Functions called after that keep their first one.
 const N_USED: usize = 1 << 12;
 
 static mut CALLED: [u8; N_STUBS] = [0; N_STUBS];
 static mut FUNCTIONS: [usize; N_STUBS] = [0; N_STUBS];
-/// Whether one of these was called at all.
+/// Whether any function with a first stub was called.
 static mut IS_ANY_CALLED: u8 = 0;
-/// A byte each, eight of which are read at once.
+/// One byte each; eight of them are read at once.
 static mut USED_CALLED: [u64; N_USED / 8] = [0; N_USED / 8];
 static mut USED_FUNCTIONS: [usize; N_USED] = [0; N_USED];
 
@@ -56,7 +56,7 @@ std::arch::global_asm!(
     ".p2align 4",
     ".set unflake_stub, unflake_stub + 1",
     ".endr",
-    // No function is given anything in these two registers.
+    // No function takes arguments in these two registers.
     "unflake_first:",
     "popq %r11",
     "movb $1, {is_any}(%rip)",
@@ -92,7 +92,7 @@ unsafe extern "C" {
     static USED_STUBS: u8;
 }
 
-/// Where the stub of a function is.
+/// The address of a function's stub.
 fn stub(at: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     return (&raw const STUBS) as usize + STUB * at;
@@ -100,7 +100,7 @@ fn stub(at: usize) -> usize {
     return at;
 }
 
-/// Where one of those in use is.
+/// The address of a stub in use.
 fn used_stub(at: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     return (&raw const USED_STUBS) as usize + STUB * at;
@@ -116,23 +116,23 @@ const STUB: usize = 16;
 const PAGE: usize = 4096;
 const READ_AND_WRITE: c_int = 3;
 
-// Where in a definition its function stands, and in an object how it is called.
+// The offset of the function in a definition, and of the call function in an object.
 const FUNCTION: usize = 8;
 const VECTORCALL: usize = 48;
-/// Says that the place before the first argument may be written to.
+/// Says that the slot before the first argument may be overwritten.
 pub(crate) const OFFSET_FLAG: usize = 1 << 63;
 
-// Where in a tuple, and in bytes, what stands.
+// Offsets in a tuple and in bytes.
 const LENGTH: usize = 16;
 const ITEMS: usize = 24;
 const BYTES: usize = 32;
-/// Where in a code its constants and its variables are, and its names; the agent has looked.
+/// Offsets of the constants, the variables and the names in a code object; checked by the agent.
 const WORDS: [usize; 2] = [24, 96];
 const NAMES: usize = 32;
 const N_INSTRUCTIONS: usize = 256;
 const N_PAIRS: usize = 5;
 
-/// What the agent says about the interpreter, for this.
+/// What the agent tells us about the interpreter for this module.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Api {
@@ -140,60 +140,61 @@ pub(crate) struct Api {
     pub(crate) dict_item: Option<unsafe extern "C" fn(Object, Object) -> Object>,
     code_bytes: Option<unsafe extern "C" fn(Object) -> Object>,
     make_call: Option<unsafe extern "C" fn(Object, Object, *const Object, isize, Object) -> Object>,
-    /// Names, and the instructions that call functions of these names unseen.
+    /// Names, and the instructions that implicitly call functions with these names.
     unseen: [[usize; 2]; 2],
-    /// Instructions that use an attribute, and a global variable, and how far the number of its
+    /// Instructions that use an attribute and a global variable, and by how much the index of the
     /// name is shifted.
     attributes: [[usize; 2]; 2],
     globals: [[usize; 2]; 2],
-    /// The one that says that the next has more to its number.
+    /// The instruction that extends the argument of the next one.
     extends: usize,
-    /// Where in a code its instructions stand, as they are run now.
+    /// The offset of the instructions in a code object, as they are run now.
     pub(crate) running: usize,
-    /// By instruction, as it is run: what it was compiled as (0 if that is not known), and how many
-    /// places behind it are for what the interpreter notes.
+    /// For each instruction, as it is run: what it was compiled as (0 if unknown), and how many
+    /// cache entries follow it.
     compiled: *const [u8; 2],
-    /// Two instructions that are run as one, and that one; null where that need not be restored.
+    /// Two instructions that are run as one, and that one; null if that need not be restored.
     pairs: *const [[u8; 3]; N_PAIRS],
 }
 
 #[derive(Clone, Copy)]
 struct Function {
-    /// By which it gets its number.
+    /// The object from which it gets its number.
     shown: Object,
     number: u32,
-    /// The last of its names; they are chained.
+    /// The last of its names, which form a linked list.
     name: u32,
-    /// In which test last a code ran that has it in a global variable.
+    /// The last test in which code ran that has it in a global variable.
     test: u32,
-    /// Its place among those that are in use; none if it was not called yet.
+    /// Its index among the stubs in use; `NONE` if it was not called yet.
     used: u32,
 }
 
-/// What an instruction has to do with names, and how far the number of its name is shifted.
+/// What an instruction does with names, and by how much the index of the name is shifted.
 #[derive(Clone, Copy)]
 enum Use {
     Nothing,
-    /// The next has more to its number.
+    /// Extends the argument of the next instruction.
     Extends,
     Attribute(usize),
     Global(usize),
-    /// It calls functions of a name that it does not have.
+    /// Implicitly calls functions with this name.
     Unseen(u8),
 }
 
-/// What is known of an instruction, as it is run.
+/// What is known about an instruction, as it is run.
 #[derive(Clone, Copy)]
 struct Instruction {
     what: Use,
     compiled: u8,
-    /// How many places there are from it to the next.
+    /// How many code units there are from it to the next.
     n_places: u8,
-    /// Whether it may be run with another one.
+    /// Whether it may be run as one with another instruction.
     is_paired: bool,
 }
 
-/// By instruction: most have nothing to do with names, and it is asked of all that run.
+/// Indexed by instruction, because it is looked up for everything that runs, and most instructions
+/// have nothing to do with names.
 ///
 /// # Safety
 ///
@@ -217,7 +218,7 @@ unsafe fn instructions(api: &Api) -> [Instruction; N_INSTRUCTIONS] {
     }
     let mut made = [UNKNOWN; N_INSTRUCTIONS];
     for (at, place) in made.iter_mut().enumerate() {
-        // SAFETY: the table has so many.
+        // SAFETY: the table has an entry for each instruction.
         let [compiled, n_notes] = unsafe { *api.compiled.add(at) };
         if compiled != 0 {
             let what = uses[usize::from(compiled)];
@@ -233,7 +234,7 @@ unsafe fn instructions(api: &Api) -> [Instruction; N_INSTRUCTIONS] {
 const UNKNOWN: Instruction =
     Instruction { what: Use::Nothing, compiled: 0, n_places: 0, is_paired: false };
 
-/// That a function goes by a name.
+/// One of the names that a function goes by.
 #[derive(Clone, Copy)]
 struct Alias {
     name: u32,
@@ -246,25 +247,26 @@ pub(crate) struct Calls {
     by_definition: Map,
     aliases: Vec<Alias>,
     names: Map,
-    /// By name: in which test last a code ran that has it.
+    /// For each name, the last test in which code ran that has it.
     tests: Vec<u32>,
-    /// What codes may call, one after another: names, and functions behind them.
+    /// What code may call, one code object after another: names, and indices of functions after
+    /// them.
     mentions: Vec<u32>,
     instructions: [Instruction; N_INSTRUCTIONS],
-    /// A bit for each name, by its address: most words of a code are no names, and to look for them
-    /// among the names would take more time.
+    /// A bit for each name, by its address: most words of code are not names, and looking each of
+    /// them up would take more time.
     hints: [u64; N_HINTS],
     called: Vec<u32>,
-    /// Those that are in use.
+    /// The functions with a stub in use.
     used: Vec<u32>,
     are_patched: bool,
-    /// The last page of definitions that was made sure to be writable.
+    /// The last page of definitions that was made writable.
     page: usize,
 }
 
-/// Words of 64 bits, a power of two.
+/// The number of 64-bit words, a power of two.
 const N_HINTS: usize = 1 << 10;
-/// As many names as can be told from functions in `mentions`.
+/// The limit of names in `mentions`; larger values are functions.
 const FUNCTION_AFTER: u32 = 1 << 31;
 
 impl Calls {
@@ -285,7 +287,8 @@ impl Calls {
         }
     }
 
-    /// Learns lists of functions and names that they go by; whether there is room for all.
+    /// Learns lists of functions and of names that they go by; returns whether there is room for
+    /// all.
     ///
     /// # Safety
     ///
@@ -367,11 +370,11 @@ impl Calls {
         self.aliases.push(Alias { name, before: last });
     }
 
-    /// From now on calls leave a mark.
+    /// From now on calls set the bytes.
     ///
     /// # Safety
     ///
-    /// What was told of the functions is true.
+    /// What we were told about the functions is true.
     pub(crate) unsafe fn begin(&mut self, api: &super::Api) {
         for at in 0..self.functions.len() {
             self.functions[at].number = NONE;
@@ -385,7 +388,7 @@ impl Calls {
         self.instructions = unsafe { instructions(&api.calls) };
     }
 
-    /// Has calls of a function leave a mark, unless its definition cannot be written to.
+    /// Makes calls of a function set its byte, unless its definition cannot be made writable.
     ///
     /// # Safety
     ///
@@ -411,7 +414,7 @@ impl Calls {
         }
     }
 
-    /// What a code may call: from where to where in `mentions`.
+    /// What code may call, as a range in `mentions`.
     ///
     /// # Safety
     ///
@@ -436,7 +439,7 @@ impl Calls {
             let words = self.mentions.len();
             let running = code.byte_add(api.calls.running).cast();
             if !self.mention_used(running, word(code, LENGTH), &used) {
-                // Somebody watches single instructions: the interpreter knows what they were.
+                // Somebody watches single instructions: the interpreter knows the original ones.
                 self.mentions.truncate(words);
                 let Some(code_bytes) = api.calls.code_bytes else { return [begin; 2] };
                 let bytes = code_bytes(code);
@@ -461,8 +464,8 @@ impl Calls {
         }
     }
 
-    /// What instructions use: names of attributes, what global variables hold, and what statements
-    /// call unseen. False if one is not known.
+    /// Collects what instructions use: names of attributes, values of global variables, and what
+    /// statements call implicitly. False if an instruction is unknown.
     ///
     /// # Safety
     ///
@@ -502,16 +505,17 @@ impl Calls {
         true
     }
 
-    /// Has two instructions run as one again. The interpreter makes one of them when it makes the
-    /// code, and two when something is told of it first; it never goes back, and runs the slower.
+    /// Makes two instructions run as one again. The interpreter joins them when it makes the code,
+    /// splits them when events of it are first requested, and never joins them again, which is
+    /// slower.
     ///
     /// # Safety
     ///
     /// These are instructions of a code, all of them known.
     unsafe fn restore_pairs(&self, first: *mut [u8; 2], n: usize, pairs: &[[u8; 3]; N_PAIRS]) {
         let (mut at, mut before) = (0, 0);
-        // SAFETY: the caller's promise. Both are there as they are, so whoever goes on at the
-        // second finds it.
+        // SAFETY: the caller's promise. Both instructions are left in place, so jumps to the second
+        // one still work.
         unsafe {
             while at < n {
                 let [instruction, _] = *first.add(at);
@@ -548,7 +552,7 @@ impl Calls {
         }
     }
 
-    /// A code has run in this test.
+    /// Code with these mentions has run in this test.
     pub(crate) fn ran(&mut self, [begin, end]: [u32; 2], test: u32) {
         for &mention in &self.mentions[begin as usize..end as usize] {
             if mention & FUNCTION_AFTER == 0 {
@@ -559,20 +563,21 @@ impl Calls {
         }
     }
 
-    /// Forgets what was called until now.
+    /// Forgets the calls made so far.
     ///
     /// # Safety
     ///
-    /// What was told of the functions is true.
+    /// What we were told about the functions is true.
     pub(crate) unsafe fn forget(&mut self, api: &super::Api) {
-        // SAFETY: the caller's promise; a byte is written by one instruction, whoever does.
+        // SAFETY: the caller's promise; each byte is written by a single instruction, whoever
+        // writes it.
         unsafe {
             self.take_first(api);
             std::ptr::write_bytes((&raw mut USED_CALLED).cast::<u8>(), 0, self.used.len());
         }
     }
 
-    /// Remembers what was called until now.
+    /// Remembers the calls made so far.
     ///
     /// # Safety
     ///
@@ -582,7 +587,8 @@ impl Calls {
         unsafe { self.take_first(api) };
         let called = (&raw const USED_CALLED).cast::<u64>();
         for at in 0..self.used.len().div_ceil(8) {
-            // SAFETY: a byte is written by one instruction; there are a multiple of eight.
+            // SAFETY: each byte is written by a single instruction; their number is a multiple of
+            // eight.
             let mut eight = unsafe { *called.add(at) };
             while eight != 0 {
                 let byte = (eight.trailing_zeros() / 8) as usize;
@@ -592,7 +598,7 @@ impl Calls {
         }
     }
 
-    /// Remembers what was called until now of those that were not in use; now they are.
+    /// Remembers the calls made so far of functions without a stub in use, and gives them one.
     ///
     /// # Safety
     ///
@@ -618,7 +624,7 @@ impl Calls {
         }
     }
 
-    /// Gives a function that is called a stub beside those in use, if there is room.
+    /// Gives a function that was called a stub next to those in use, if there is room.
     ///
     /// # Safety
     ///
@@ -646,8 +652,8 @@ impl Calls {
         }
     }
 
-    /// One of those that code which ran in this test may have called, and its number; the last
-    /// first.
+    /// Returns a function that code which ran in this test may have called, with its number; last
+    /// one first.
     pub(crate) fn pop(&mut self, test: u32) -> Option<(usize, Object, u32)> {
         while let Some(at) = self.called.pop() {
             let function = self.functions[at as usize];
@@ -675,20 +681,20 @@ impl Calls {
     }
 }
 
-/// What instructions of a code speak of.
+/// What the instructions of a code object refer to.
 struct Used<'a> {
     names: Object,
     globals: Object,
     api: &'a super::Api,
 }
 
-/// Which bit is the hint that this address is a name's.
+/// The word and the bit that hint at a name with this address.
 fn hint(address: usize) -> (usize, u64) {
     let mixed = (address >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     (mixed / 64 % N_HINTS, 1 << (mixed % 64))
 }
 
-/// What a function is known by.
+/// The address by which a function is known.
 ///
 /// # Safety
 ///
@@ -714,7 +720,7 @@ unsafe fn is_maker(function: Object, api: &super::Api) -> bool {
     unsafe { super::is_bound(function, api) && word(function, super::DEFINITION) == api.new }
 }
 
-/// The maker of a type is called.
+/// Called in place of the maker of a type.
 unsafe extern "C" fn make(maker: Object, args: *const Object, n: usize, named: Object) -> Object {
     // SAFETY: the interpreter calls as it does any object, with its lock held.
     unsafe {

@@ -1,17 +1,17 @@
-//! Can functions in Python be noted on 3.11 without running everything the slow way?
+//! Notes functions in Python on 3.11 without making everything slow.
 //!
-//! A profile function makes it run every instruction of every function unspecialised, which costs
-//! more than all we do. An evaluation hook (PEP 523) is called once for each function in Python,
-//! and what the function does stays quick. It knows nothing of functions in C; those leave marks
-//! (`calls.rs`). It is there from before a test until the test returns.
+//! A profile function makes the interpreter run every instruction of every function unspecialised,
+//! which costs more than everything we do. An evaluation hook (PEP 523) is called once for each
+//! function in Python, and the function itself stays fast. It does not see functions in C; these
+//! set bytes (`calls.rs`). The hook is installed from before a test until the test returns.
 //!
-//! With a hook every call in Python takes a piece of the C stack, which it does not without one:
-//! a recursion that is fine in a plain run could crash here. So below a quarter of the stack of a
-//! thread the hook takes itself away until the call returns, and the profile function tells
-//! everything meanwhile.
+//! With a hook every call in Python uses some of the C stack, which it does not without one: a
+//! recursion that works in a plain run could crash here. So once a quarter of a thread's stack is
+//! used, the hook removes itself until the call returns, and the profile function gets all events
+//! meanwhile.
 //!
-//! Most calls are of code that was marked in this test already, by the thread that called last.
-//! Both are seen at a glance, in `MARKED` and in `END`: for such a call there is nothing to do.
+//! Most calls are of code that was already marked in this test, by the thread that called last.
+//! Both can be seen at a glance, in `MARKED` and in `END`: such a call needs nothing to be done.
 //!
 //! What must hold besides what the head of `mod.rs` says: the agent has found the places below
 //! in this interpreter (`agents/python/unflake_agent/trace/hook.py`), and no other hook is there.
@@ -27,7 +27,7 @@ use super::{CALL, Object, marks, state, word};
 type Thread = *mut c_void;
 pub(crate) type Evaluate = unsafe extern "C" fn(Thread, Object, c_int) -> Object;
 
-// Where in a frame what stands, and in the state of a thread.
+// Offsets in a frame and in the state of a thread.
 const IN_OBJECT: usize = 24;
 const GLOBALS: usize = 8;
 const CODE: usize = 32;
@@ -36,27 +36,27 @@ const C_FRAME: usize = 56;
 const PROFILE: usize = 64;
 const TRACE: usize = 72;
 
-/// Whether a frame is told to the profile function.
+/// The profile function gets the events of a frame with this flag.
 const TOLD: u8 = 255;
 const NOT_TOLD: u8 = 0;
 
-/// Of a stack of this many parts, one is for us.
+/// One in this many parts of a stack is for us.
 const PARTS: usize = 4;
-/// The size that a stack is taken to have if it cannot be asked.
+/// The size that a stack is assumed to have if it cannot be determined.
 const SMALL: usize = 1 << 18;
-/// More than a `pthread_attr_t` has, in words.
+/// More than the size of a `pthread_attr_t`, in words.
 const ATTRIBUTES: usize = 32;
 
 /// A power of two, more than most tests have functions.
 const N_MARKED: usize = 512;
 
-/// Code, and the test in which it was marked last; by its address, each in the one place it can be.
+/// Code, and the test in which it was last marked; its address determines the only possible place.
 static mut MARKED: [(usize, u32); N_MARKED] = [(0, 0); N_MARKED];
 
-/// The end of the part that is for us of the stack of a thread, and its length; 0 if of none.
+/// The end and the length of the part of a thread's stack that is for us; 0 if no thread's.
 ///
-/// It holds until that thread ends: then its stack may become another's, of another size. Threads
-/// may end while another one is in here.
+/// It is valid until that thread ends: then its stack may become another's, with another size.
+/// Threads may end while another one is in here.
 static END: AtomicUsize = AtomicUsize::new(0);
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 
@@ -70,30 +70,30 @@ unsafe extern "C" {
     fn pthread_setspecific(key: u32, value: usize) -> c_int;
 }
 
-/// What the agent says about the interpreter, for this.
+/// What the agent tells us about the interpreter for this module.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Api {
     get: Option<unsafe extern "C" fn(Object) -> Option<Evaluate>>,
     set: Option<unsafe extern "C" fn(Object, Option<Evaluate>)>,
     interpreter: Option<unsafe extern "C" fn() -> Object>,
-    /// How the interpreter evaluates a frame by itself.
+    /// The interpreter's own function for evaluating a frame.
     default: Option<Evaluate>,
 }
 
-/// What the hook knows.
+/// The state of the hook.
 pub(crate) struct Hook {
     is_used: bool,
-    /// How many frames are run without it because there is too little stack.
+    /// How many frames run without the hook because too little stack is left.
     n_deep: u32,
-    /// Under which each thread keeps the end of the part of its stack that is for us.
+    /// The key under which each thread keeps the end of our part of its stack.
     key: u32,
 }
 
 impl Hook {
     pub(crate) fn new() -> Self {
         let mut key = 0;
-        // SAFETY: it can be written to; what was marked before us is nobody's.
+        // SAFETY: it can be written to; marks of an earlier state belong to nobody.
         unsafe {
             pthread_key_create(&raw mut key, Some(on_end));
             MARKED = [(0, 0); N_MARKED];
@@ -102,7 +102,7 @@ impl Hook {
     }
 }
 
-/// Whether the interpreter has a hook that is not ours.
+/// Installs or removes the hook; false if that cannot be done, or if another hook is installed.
 ///
 /// # Safety
 ///
@@ -120,13 +120,13 @@ unsafe fn replace(by: Option<Evaluate>) -> bool {
         if !known.contains(&now) {
             return false;
         }
-        // Without one the interpreter has its own, and calls functions the short way.
+        // Without a hook the interpreter uses its own function, and calls functions the fast way.
         set(interpreter, by);
         true
     }
 }
 
-/// From now on functions in Python are noted by the hook; whether that could be had.
+/// From now on the hook notes functions in Python; returns whether it could be installed.
 ///
 /// # Safety
 ///
@@ -149,7 +149,7 @@ pub(crate) unsafe extern "C" fn tracer_hook() -> c_int {
     1
 }
 
-/// Takes the profile function of this thread away, and the hook.
+/// Removes the hook, and the profile function of this thread.
 ///
 /// # Safety
 ///
@@ -170,7 +170,7 @@ pub(crate) unsafe extern "C" fn tracer_unhook() {
     }
 }
 
-/// In a thread that was started during the test.
+/// Does the same in a thread that was started during the test.
 ///
 /// # Safety
 ///
@@ -184,7 +184,7 @@ pub(crate) unsafe extern "C" fn tracer_hook_thread() {
     }
 }
 
-/// Whether nobody is told anything in this thread but us.
+/// Whether nobody but us gets the events of this thread.
 ///
 /// # Safety
 ///
@@ -194,7 +194,8 @@ unsafe fn is_ours(thread: Thread) -> bool {
     unsafe { word(thread, PROFILE) == profile as *const () as usize && word(thread, TRACE) == 0 }
 }
 
-/// Sets whether the frame that runs, and the one it calls next, are told; how it was before.
+/// Sets whether the profile function gets the events of the running frame and of the next one it
+/// calls; returns the previous setting.
 ///
 /// # Safety
 ///
@@ -204,7 +205,7 @@ unsafe fn tell(thread: Thread, whether: u8) -> u8 {
     unsafe { std::ptr::replace(word(thread, C_FRAME) as *mut u8, whether) }
 }
 
-/// How deep tracing is in itself in this thread.
+/// The nesting depth of trace functions in this thread.
 ///
 /// # Safety
 ///
@@ -214,17 +215,17 @@ unsafe fn tracing(thread: Thread) -> *mut c_int {
     unsafe { thread.byte_add(TRACING).cast() }
 }
 
-/// A thread that has called us ends.
+/// Called when a thread that has called us ends.
 unsafe extern "C" fn on_end(_: *mut c_void) {
     LENGTH.store(0, Ordering::SeqCst);
 }
 
-/// Whether this is in the part that is for us of a stack that was looked at last.
+/// Whether this address is in our part of the stack that was last looked at.
 fn is_shallow(here: usize) -> bool {
     here.wrapping_sub(END.load(Ordering::SeqCst)) < LENGTH.load(Ordering::SeqCst)
 }
 
-/// Whether the part of the stack that is for us is used up.
+/// Whether our part of the stack is used up.
 ///
 /// # Safety
 ///
@@ -251,7 +252,8 @@ unsafe fn is_deep(here: usize) -> bool {
         if here < end {
             return true;
         }
-        // All from there to here is this thread's. In this order: it may end at any time.
+        // Everything between there and here belongs to this thread. The order matters: it may end
+        // at any time.
         LENGTH.store(0, Ordering::SeqCst);
         END.store(end, Ordering::SeqCst);
         LENGTH.store(here - end + 1, Ordering::SeqCst);
@@ -259,14 +261,14 @@ unsafe fn is_deep(here: usize) -> bool {
     false
 }
 
-/// Where it would be among those that were marked.
+/// The place where code would be among the marked ones.
 fn place(code: usize) -> *mut (usize, u32) {
     let at = (code >> 4 ^ code >> 12) % N_MARKED;
-    // SAFETY: there are so many.
+    // SAFETY: the index is below the length.
     unsafe { (&raw mut MARKED).cast::<(usize, u32)>().add(at) }
 }
 
-/// In place of the interpreter's own function: a frame is to be run.
+/// Replaces the interpreter's own function: a frame is about to be run.
 unsafe extern "C" fn evaluate(thread: Thread, frame: Object, throws: c_int) -> Object {
     let here = 0u8;
     let here = &raw const here as usize;
@@ -285,7 +287,7 @@ unsafe extern "C" fn evaluate(thread: Thread, frame: Object, throws: c_int) -> O
     }
 }
 
-/// The same where there may be something to do.
+/// The same, if there may be something to do.
 ///
 /// # Safety
 ///
@@ -322,7 +324,7 @@ unsafe fn evaluate_anew(thread: Thread, frame: Object, throws: c_int, here: usiz
     }
 }
 
-/// Runs something with the profile function in use or not, and leaves that as it was.
+/// Runs something with or without the profile function, and restores the previous setting.
 ///
 /// # Safety
 ///
@@ -335,7 +337,7 @@ unsafe fn told(thread: Thread, whether: u8, run: impl FnOnce() -> Object) -> Obj
         }
         let before = tell(thread, whether);
         let made = run();
-        // Unless what ran has installed something, or taken us away.
+        // Unless what ran has installed something else, or removed us.
         if is_ours(thread) {
             tell(thread, before);
         }
@@ -363,7 +365,7 @@ unsafe fn unhooked(run: impl FnOnce() -> Object) -> Object {
     }
 }
 
-/// The test function has returned, or an exception has left it.
+/// Called when the test function has returned, or was left by an exception.
 ///
 /// # Safety
 ///
@@ -379,7 +381,7 @@ unsafe fn left(code: usize) {
     }
 }
 
-/// What the hook does, while it is not there.
+/// Does the work of the hook while that is not installed.
 unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, _: Object) -> c_int {
     // SAFETY: the interpreter calls with its lock held and a frame that runs.
     unsafe {

@@ -1,20 +1,20 @@
-//! How is something found by its address? A hash map for small numbers, without removal: it is
-//! looked into at nearly every call that is told.
+//! A hash map from addresses to small numbers, without removal: it is consulted at nearly every
+//! call that is reported.
 
 const N_AT_FIRST: usize = 1 << 10;
 
 #[derive(Clone, Copy)]
 struct Place {
-    /// 0 for an empty one.
+    /// 0 if the place is empty.
     key: usize,
     value: usize,
 }
 
 const EMPTY: Place = Place { key: 0, value: 0 };
 
-/// From addresses to places in a vector.
+/// A map from addresses to indices of a vector.
 pub(crate) struct Map {
-    /// As many as a power of two.
+    /// Their number is a power of two.
     places: Vec<Place>,
     n: usize,
 }
@@ -29,7 +29,7 @@ impl Map {
         (place.key == key && key != 0).then_some(place.value)
     }
 
-    /// Of a key that is not there, and is not 0.
+    /// Adds a key, which must be new and not 0.
     pub(crate) fn insert(&mut self, key: usize, value: usize) {
         if 2 * self.n >= self.places.len() {
             self.grow();
@@ -39,13 +39,13 @@ impl Map {
         self.n += 1;
     }
 
-    /// Of a key that is there.
+    /// Changes the value of a key, which must be there.
     pub(crate) fn replace(&mut self, key: usize, value: usize) {
         let at = self.find(key);
         self.places[at].value = value;
     }
 
-    /// Its place, or the empty one where it belongs. There is always an empty one.
+    /// The place of a key, or the empty place where it belongs. There always is an empty one.
     fn find(&self, key: usize) -> usize {
         let mask = self.places.len() - 1;
         let mut at = (key >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;

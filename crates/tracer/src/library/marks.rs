@@ -1,23 +1,22 @@
-//! Which functions in Python ran, without being told of each? (3.12 and newer)
+//! Which functions in Python ran, without an event for each? (3.12 and newer)
 //!
-//! From 3.12 on the interpreter numbers the changes of what is monitored, and code brings itself up
-//! to date, with the number, when it is run. So the number is changed when a test begins, and the
-//! code that ran in it is known by that number when it returns. Nothing else has changed, so for
-//! code that runs first in a test there is little to do; between tests the old number is back, so
-//! for the runner there is nothing. Which code objects there are is told by `sys.monitoring`, when
-//! they run; and what runs a few times only is told each time, and leaves no marks.
+//! From 3.12 on the interpreter numbers the changes of what is monitored, and code updates itself,
+//! together with the number, when it is run. So the number is changed when a test begins, and when
+//! it returns, code that ran in it has that number. Nothing else has changed, so code that runs for
+//! the first time in a test has little to do; between tests the old number is restored, so the
+//! runner has nothing to do. `sys.monitoring` reports which code objects exist, when they run; code
+//! that runs only a few times is reported each time, and leaves no marks.
 //!
-//! On 3.13 there is a cheaper mark, where nobody else monitors anything: the instruction with which
-//! a function begins becomes another one when it is run, which does not look at anything but that
-//! number. So it is made what it was when a test begins, and looked at when it is over; and the
-//! number stays.
+//! On 3.13 there is a cheaper mark, if nobody else monitors anything: running a function replaces
+//! its first instruction by another one, which checks nothing but that number. So the instruction
+//! is reset when a test begins, and checked when the test is over; the number stays.
 //!
-//! A test is called through a function of ours, which sees it begin and end, so that nothing need
-//! be told of it: its code is said to be up to date meanwhile, unless somebody else monitors
-//! anything. What its variables do when they are given up belongs to it.
+//! A test is called through a function of ours, which sees it begin and end, so that no event is
+//! needed: its code is marked as up to date meanwhile, unless somebody else monitors anything. What
+//! happens when its variables are released belongs to the test.
 //!
 //! The numbers we use are far above the interpreter's own, so that no code is up to date by chance.
-//! If somebody changes what is monitored in a test, it stays at the number that follows; what runs
+//! If somebody changes what is monitored in a test, it keeps the number that follows; what runs
 //! then, above the test, counts as called in it.
 
 use std::ptr::null_mut;
@@ -28,29 +27,29 @@ use super::map::Map;
 use super::names::{ask, number_of_code};
 use super::{KIND, NONE, NOWHERE, Object, aside, begin, calls, short, state, word};
 
-/// What the agent says about the interpreter, for this.
+/// What the agent tells us about the interpreter for this module.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Api {
     /// The number of the last change; null if there are no marks.
     current: *mut usize,
-    /// Where in the state of a thread it stands also.
+    /// The offset at which the state of a thread also has it.
     in_thread: usize,
     step: usize,
-    /// Where in a code it stands.
+    /// The offset at which a code object has it.
     in_code: usize,
-    /// The globals of the function that runs, and what names their module.
+    /// Returns the globals of the running function, which include the name of their module.
     globals: Option<unsafe extern "C" fn() -> Object>,
     name: Object,
     interpreter: Option<unsafe extern "C" fn() -> Object>,
     first_thread: Option<unsafe extern "C" fn(Object) -> Object>,
     next_thread: Option<unsafe extern "C" fn(Object) -> Object>,
-    /// Where in a code the number of its first line stands.
+    /// The offset of the first line's number in a code object.
     pub(crate) line: usize,
-    /// Sets how a function is called; how it is by itself.
+    /// Sets how a function is called, and how it is called by default.
     set_vectorcall: Option<unsafe extern "C" fn(Object, Vectorcall)>,
     vectorcall: Option<Vectorcall>,
-    /// The instruction with which code begins or goes on, and what it becomes when it is run; 0 if
+    /// The instruction with which code begins or resumes, and what it becomes when it is run; 0 if
     /// nothing.
     resume: usize,
     resumed: usize,
@@ -61,28 +60,28 @@ pub(crate) struct Api {
 
 type Vectorcall = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
 
-/// Where in a function its globals and its code stand; the agent has looked.
+/// Offsets of the globals and the code in a function; checked by the agent.
 const GLOBALS: usize = 16;
 const CODE: usize = 48;
-/// Where in a code it stands what kind it is of, and the kinds that can be suspended.
+/// The offset of the flags in a code object, and the flags of code that can be suspended.
 const FLAGS: usize = 48;
 const SUSPENDS: u32 = 0x20 | 0x80 | 0x200;
-/// Where in a method its function stands.
+/// The offset of the function in a method.
 const FUNCTION: usize = 16;
 
-/// The first of our numbers, in steps of one.
+/// The first of our numbers, which go up in steps of one.
 const FIRST: usize = 1 << 23;
-/// When so many more codes are known, and twice as many as were kept, it is looked which of them
-/// nobody can run any more.
+/// After this many new code objects, and twice as many as were kept, we check which of them cannot
+/// run any more.
 const N_CODES_KEPT: usize = 1 << 10;
-/// So often it is told that a code begins, then it leaves marks. To be told costs as much as to
-/// look at a mark after some dozen tests, and most code of tests runs a few times in all.
+/// How often the start of a code object is reported before it leaves marks. An event costs as much
+/// as checking a mark after some dozen tests, and most code of tests runs only a few times.
 const N_TIMES_TOLD: u32 = 4;
-/// The place of a code that is no more; another one may be where it was.
+/// The place of a code object that is gone; another one may have its address.
 const GONE: usize = usize::MAX;
-/// Where in an object it stands how many refer to it.
+/// The offset of the reference count in an object.
 const REFERENCES: usize = 0;
-/// Python has said that it has no number.
+/// Python has no number for it, and was asked.
 const NEVER: u32 = NONE - 1;
 
 #[derive(Clone, Copy)]
@@ -91,9 +90,9 @@ struct Code {
     module: Object,
     number: u32,
     mentions: [u32; 2],
-    /// In which it was marked last.
+    /// The last test in which it was marked.
     test: u32,
-    /// How often it was told that it begins.
+    /// How often its start was reported.
     n_told: u32,
 }
 
@@ -105,37 +104,38 @@ impl Code {
 
 pub(crate) struct Marks {
     by_address: Map,
-    /// Code of tests that were called by another function than the one armed: its return is told.
+    /// Code of tests that were called by another function than the armed one: their return is
+    /// reported.
     tests: Map,
     codes: Vec<Code>,
-    /// Addresses and places of those that are looked at when a test is over: they leave marks.
+    /// Addresses and indices of code that leaves marks, which is checked when a test is over.
     looked_at: Vec<(usize, usize)>,
-    /// The same for instructions, where these leave marks.
+    /// The same for instructions, if these leave marks.
     instructions: Vec<(*mut u8, usize)>,
     by_instruction: Map,
-    /// Of those of which it is told that they begin.
+    /// Those whose start is reported.
     told: Vec<(usize, usize)>,
     marked: Vec<u32>,
     /// The number of code that ran in this test.
     number: usize,
-    /// The one that there was before it.
+    /// The number before this test.
     outside: usize,
-    /// The one that there was before the first test; 0 before that.
+    /// The number before the first test; 0 until then.
     first: usize,
     is_open: bool,
-    /// With more codes than so many, it is looked which can be let go of.
+    /// With more code objects than this, we check which can be released.
     n_codes_kept: usize,
-    /// The function whose call is the test, until it is called.
+    /// The function whose next call is the test.
     function: Object,
-    /// Who calls tests.
+    /// The function that calls tests, if known.
     caller: Option<Caller>,
 }
 
-/// Somebody who calls what an attribute of his argument is.
+/// A function that calls an attribute of its argument.
 #[derive(Clone, Copy)]
 struct Caller {
     name: Object,
-    /// Is asked with the argument, where it is not plain what will be called.
+    /// Called with the argument if it is not clear what will be called.
     otherwise: Object,
     /// The types of functions and methods.
     function: Object,
@@ -165,7 +165,8 @@ impl Marks {
         }
     }
 
-    /// A code begins, and that is told. Whether it need not be again, because it is looked at.
+    /// A code object begins, and that was reported. Returns whether it need not be reported again,
+    /// because marks are checked instead.
     fn count(&mut self, at: usize) -> bool {
         let code = &mut self.codes[at];
         if code.n_told < N_TIMES_TOLD {
@@ -178,7 +179,8 @@ impl Marks {
         code.is_looked_at()
     }
 
-    /// It is told no more that a code begins or goes on with this instruction.
+    /// From now on, marks replace the event that a code object begins or resumes with this
+    /// instruction.
     fn look_at(&mut self, instruction: *mut u8, at: usize) {
         let known = self.by_instruction.get(instruction as usize);
         match known {
@@ -190,8 +192,8 @@ impl Marks {
     }
 }
 
-/// Its place among the codes; of one that is not known yet, with the globals it runs with. Whether
-/// it was told that it runs matters to how it does.
+/// The index of a code object; a new one is learned with its globals. Whether the event of its
+/// start was reported matters for how it is treated.
 ///
 /// # Safety
 ///
@@ -230,13 +232,13 @@ unsafe fn learn(code: Object, is_told: bool, globals: impl FnOnce(&Api) -> Objec
     }
 }
 
-/// The globals of the function that runs.
+/// The globals of the running function.
 fn running(api: &Api) -> Object {
     // SAFETY: it is called with the interpreter's lock held.
     api.globals.map_or(null_mut(), |globals| unsafe { globals() })
 }
 
-/// Marks a code that is about to run, where that is told: tests, and all on 3.11.
+/// Marks a code object that is about to run, when that is reported: tests, and everything on 3.11.
 ///
 /// # Safety
 ///
@@ -263,7 +265,7 @@ unsafe fn mark_at(at: usize) {
     }
 }
 
-/// From now on counts what runs.
+/// From now on, counts what runs.
 ///
 /// # Safety
 ///
@@ -278,14 +280,14 @@ pub(crate) unsafe fn start() {
     }
 }
 
-/// A function begins or goes on.
+/// Called when a function begins or resumes.
 pub(crate) unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: `sys.monitoring` calls with its lock held, and the code as the first argument.
     unsafe {
         let code = *args;
         let at = learn(code, true, running);
         if code as usize == state().target && state().depth == 0 {
-            // By another function of the same code.
+            // It is called through another function with the same code.
             state().enter(code as usize);
             listen(code);
             open();
@@ -306,7 +308,7 @@ pub(crate) unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isiz
     }
 }
 
-/// An exception is thrown into a generator, which may not run by itself.
+/// Called when an exception is thrown into a generator, which might not resume otherwise.
 pub(crate) unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
@@ -319,7 +321,7 @@ pub(crate) unsafe extern "C" fn on_throw(_: Object, args: *const Object, _: isiz
     }
 }
 
-/// A new test begins with the next call of this function.
+/// Makes the next call of this function begin a new test.
 pub(crate) unsafe extern "C" fn arm(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: Python calls with its lock held, and the agent with a function in Python or none.
     unsafe {
@@ -348,7 +350,7 @@ unsafe fn arm_function(function: Object) {
     }
 }
 
-/// From now on a call of `function` arms what an attribute of its argument is.
+/// From now on a call of `function` arms an attribute of its argument.
 ///
 /// # Safety
 ///
@@ -379,7 +381,7 @@ pub(crate) unsafe extern "C" fn tracer_announce(
     }
 }
 
-/// Who calls tests is called.
+/// Called in place of the function that calls tests.
 unsafe extern "C" fn on_caller(
     function: Object,
     args: *const Object,
@@ -390,7 +392,7 @@ unsafe extern "C" fn on_caller(
     unsafe {
         let api = state().api;
         let Some(call) = api.marks.vectorcall else { return null_mut() };
-        // A test may have tests called.
+        // A test may run other tests.
         if !state().marks.is_open
             && let (Some(caller), 1) = (state().marks.caller, n & !OFFSET_FLAG)
             && !announce(caller, *args)
@@ -401,7 +403,7 @@ unsafe extern "C" fn on_caller(
     }
 }
 
-/// Arms what will be called; false if there is an exception, which whoever calls it would have met.
+/// Arms what will be called; false if there is an exception, which the real call would have raised.
 ///
 /// # Safety
 ///
@@ -432,7 +434,7 @@ unsafe fn announce(caller: Caller, argument: Object) -> bool {
     }
 }
 
-/// Whether the code of a function can be suspended, and what it calls is called later.
+/// Whether the code of a function can be suspended, so that its body runs later.
 ///
 /// # Safety
 ///
@@ -445,7 +447,7 @@ unsafe fn is_suspended(function: Object) -> bool {
     }
 }
 
-/// The test is called, or a function that was to be one.
+/// Called in place of the test, or of a function that was to be one.
 unsafe extern "C" fn on_call(
     function: Object,
     args: *const Object,
@@ -469,7 +471,7 @@ unsafe extern "C" fn on_call(
         }
         open();
         mark(code, word(function, GLOBALS) as Object);
-        // That it begins is known, and to be told of it costs more than most else.
+        // Its start is known, and an event for it costs more than most other work.
         let place = code.byte_add(api.marks.in_code).cast::<usize>();
         let (before, now) = (*place, *api.marks.current);
         let is_known = is_alone(&api.marks, &state().marks);
@@ -478,14 +480,14 @@ unsafe extern "C" fn on_call(
         }
         let made = call(function, args, n, named);
         if is_known && *place == now {
-            // If it is called otherwise, that is to be told.
+            // If it is called in another way, that must be reported.
             *place = before;
         }
         leave(test, function, made)
     }
 }
 
-/// A call of the test is over; the test is if it was the first.
+/// A call of the test is over; if it was the outermost, so is the test.
 ///
 /// # Safety
 ///
@@ -509,7 +511,7 @@ unsafe fn leave(test: u32, function: Object, made: Object) -> Object {
     }
 }
 
-/// The test is over, if it is not yet.
+/// Ends the test, if it is not over yet.
 pub(crate) unsafe extern "C" fn on_close(_: Object, _: *const Object, _: isize) -> Object {
     // SAFETY: Python calls with its lock held.
     unsafe {
@@ -531,11 +533,11 @@ unsafe fn end() {
     }
 }
 
-/// A function returns.
+/// Called when a function returns.
 pub(crate) unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
-        // Of calls of itself, the outermost.
+        // If it is recursive, the outermost call counts.
         if *args as usize == state().target && state().depth == 1 {
             state().is_open = false;
             close();
@@ -544,7 +546,7 @@ pub(crate) unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isi
     }
 }
 
-/// Has the interpreter tell when this code returns.
+/// Makes the interpreter report when this code returns.
 ///
 /// # Safety
 ///
@@ -568,7 +570,7 @@ unsafe fn listen(code: Object) {
     }
 }
 
-/// The test begins: code that runs from now on has another number.
+/// The test begins: code that runs from now on gets another number.
 ///
 /// # Safety
 ///
@@ -600,8 +602,8 @@ pub(crate) unsafe fn open() {
     }
 }
 
-/// Whether nobody else monitors anything: not any more when somebody has changed what is, who may
-/// be told of code what we are not.
+/// Whether nobody else monitors anything. This ends as soon as somebody changes what is monitored,
+/// because they may get events of code that we do not.
 fn is_alone(api: &Api, marks: &Marks) -> bool {
     api.is_alone != 0 && marks.first == marks.outside
 }
@@ -611,12 +613,12 @@ fn has_instructions(api: &Api, marks: &Marks) -> bool {
     api.resumed != 0 && is_alone(api, marks)
 }
 
-/// One byte, which the agent has given as a word.
+/// One byte, which the agent passed as a word.
 fn instruction_of(word: usize) -> u8 {
     word.to_le_bytes()[0]
 }
 
-/// Takes the marks of all instructions away; false if one of them cannot leave any.
+/// Resets the marks of all instructions; false if one of them cannot leave any.
 ///
 /// # Safety
 ///
@@ -630,7 +632,7 @@ unsafe fn clear(api: &Api, marks: &mut Marks) -> bool {
                 continue;
             }
             if *instruction != resumed {
-                // Somebody is told of this code only.
+                // Somebody gets events of this code only.
                 marks.first = GONE;
                 return false;
             }
@@ -658,7 +660,7 @@ unsafe fn set(api: &Api, number: usize) {
         }
         let mut thread = first(interpreter());
         while !thread.is_null() {
-            // Others may set flags beside it.
+            // Others may set flags in the same word.
             let place = &*thread.byte_add(api.in_thread).cast::<AtomicUsize>();
             place.fetch_add(more, Ordering::SeqCst);
             thread = next(thread);
@@ -695,7 +697,7 @@ pub(crate) unsafe fn close() {
     }
 }
 
-/// Marks the codes that have the number of this test, or had to be brought up to date after it.
+/// Marks the code objects that have the number of this test, or had to be updated after it.
 ///
 /// # Safety
 ///
@@ -724,10 +726,10 @@ unsafe fn find() {
         let (number, outside, in_code) = (marks.number, marks.outside, api.marks.in_code);
         for &(address, at) in &marks.looked_at {
             let place = (address as Object).byte_add(in_code).cast::<usize>();
-            // Above it, if somebody has changed what is monitored meanwhile.
+            // The number is larger if somebody has changed what is monitored meanwhile.
             if *place >= number {
                 if is_unchanged {
-                    // Else the interpreter would do so, the long way, if it runs between tests.
+                    // Otherwise the interpreter would update it, slowly, if it runs between tests.
                     *place = outside;
                 }
                 mark_at(at);
@@ -736,14 +738,14 @@ unsafe fn find() {
     }
 }
 
-/// Lets go of code to which nobody else refers, which cannot run again: templates, say, that a test
+/// Releases code that nobody else refers to and that cannot run again: templates, say, that a test
 /// has compiled.
 ///
 /// # Safety
 ///
 /// See `state`; nothing of it is borrowed.
 unsafe fn let_go() {
-    // SAFETY: the caller's promise; when code is gone, Python may be called, and calls us.
+    // SAFETY: the caller's promise; when code is released, Python may be called, and may call us.
     unsafe {
         let api = state().api;
         let marks = &mut state().marks;

@@ -1,26 +1,26 @@
-//! Which functions were called in this test? Asked at every call, so answered in native code.
+//! Which functions were called in this test? This runs at every call, so it is native code.
 //!
 //! The interpreter calls back at each call of a function: below 3.12 a profile function, from 3.12
-//! on a tool of `sys.monitoring`. In Python such a callback costs more than most of the calls it is
-//! told of. Here it looks up one address in a table; a function that was noted in this test already
-//! is done with. Only one that this process has not seen before is looked at more closely, and gets
-//! a number (`names.rs`).
+//! on a tool of `sys.monitoring`. In Python such a callback costs more than most of the calls it
+//! reports. Here it looks up one address in a table; if the function was already noted in this
+//! test, that is all. Only a function that this process has not seen before is examined more
+//! closely, and gets a number (`names.rs`).
 //!
 //! Where calls leave marks that can be read afterwards (`calls.rs`, `marks.rs`; on 3.11 with
-//! `hook.rs`), nothing is told of them: this is for all other interpreters and processors.
+//! `hook.rs`), they are not reported: this module is for all other interpreters and processors.
 //!
 //! This file is the root of the shared library (`build.rs`), which the agent loads by `ctypes`
-//! (`agents/python/unflake_agent/trace/native.py`). It knows of Python only what the agent gives it
-//! (`Api`): addresses of functions and of objects, and places in objects, which the agent has
-//! checked against objects it knows. What must hold, and why:
+//! (`agents/python/unflake_agent/trace/native.py`). All it knows about Python comes from the agent
+//! (`Api`): addresses of functions and of objects, and offsets in objects, which the agent has
+//! checked with known objects. What must hold, and why:
 //!
-//! * One thread at a time is in here. Every entry is called with the global interpreter lock held
-//!   (by the interpreter, or through `PyDLL`), and the agent does not load us where there is none.
-//!   The lock may be given up only while Python is called (`ask`, `listen`); no reference into the
-//!   state is alive then, and the state is read again after it.
-//! * Addresses in the table are not used again for something else. The agent holds every code
-//!   object that has a number. A C function is known by its definition (`PyMethodDef`), which is
-//!   static data of a library that Python does not unload; `__new__` by its type.
+//! * Only one thread at a time is in here. Every entry is called with the global interpreter lock
+//!   held (by the interpreter, or through `PyDLL`), and the agent does not load us where there is
+//!   none. The lock may be released only while Python is called (`ask`, `listen`); no reference
+//!   into the state is alive then, and the state is read again afterwards.
+//! * Addresses in the table are not reused for something else. The agent holds every code object
+//!   that has a number. A C function is known by its definition (`PyMethodDef`), which is static
+//!   data of a library that Python does not unload; `__new__` by its type.
 //! * Objects that come in are borrowed, and not kept. Those that go out (`none`, `disable`) are
 //!   immortal in the versions of Python that have `sys.monitoring`.
 
@@ -40,12 +40,12 @@ type Object = *mut c_void;
 type Profiler = unsafe extern "C" fn(Object, Object, c_int, Object) -> c_int;
 type FastCall = unsafe extern "C" fn(Object, *const Object, isize) -> Object;
 
-// What a profile function is told.
+// The events of a profile function.
 const CALL: c_int = 0;
 const RETURN: c_int = 3;
 const C_CALL: c_int = 4;
 
-// Where in an object what stands; the agent has looked.
+// Offsets in objects; checked by the agent.
 const KIND: usize = 8;
 const DEFINITION: usize = 16;
 const BOUND_TO: usize = 24;
@@ -55,16 +55,16 @@ const NOWHERE: usize = usize::MAX;
 
 /// Python has no number for it.
 const NONE: u32 = u32::MAX;
-/// So many calls of one function's are heard, then its places are switched off one by one. To
-/// switch them on again, when a later test calls it, costs as much as to hear some thirty calls;
-/// this is more, for the sake of places that call one C function after another.
+/// After this many reported calls of one function's callees, its call sites are switched off one by
+/// one. Switching them on again, when a later test calls it, costs as much as some thirty reports;
+/// the limit is higher for the sake of call sites that call several C functions in turn.
 const N_HEARD_MAX: u32 = 256;
 
-// Which events of a code are told.
+// Which events of a code object are reported.
 const CALLS_ARE: u8 = 1;
 const RETURN_IS: u8 = 2;
 
-/// What the agent says about this interpreter; in Python's words where they have one.
+/// What the agent tells us about this interpreter; with Python's own names where there are any.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Api {
@@ -80,66 +80,66 @@ pub(crate) struct Api {
     hold: unsafe extern "C" fn(Object),
     bytes: unsafe extern "C" fn(*const u8, isize) -> Object,
     utf8: unsafe extern "C" fn(Object, *mut isize) -> *const u8,
-    /// Says what is told of a code object or a C function.
+    /// Returns the description of a code object or a C function.
     told: Object,
-    /// Says whether code is the runner's, or ours: 1 if so.
+    /// Returns whether code is the runner's, or ours: 1 if so.
     is_runner: Object,
-    /// The types of C functions: bound to something (two), and as descriptors of a class.
+    /// The types of C functions: bound to something (two of them), and as descriptors of a class.
     bound: Object,
     bound_method: Object,
     descriptor: Object,
     none: Object,
-    /// `sys.getprofile` and `sys.gettrace`: while one gives something, nothing is paused.
+    /// `sys.getprofile` and `sys.gettrace`: while one of them returns something, nothing is paused.
     others: [Object; 2],
     disable: Object,
-    /// `sys.monitoring.set_local_events`, our number there, and what it takes for no events, for
+    /// `sys.monitoring.set_local_events`, our tool number, and its arguments for no events, for
     /// calls, and for calls and the return.
     set_events: Object,
     tool: Object,
     no_events: Object,
     call_events: Object,
     target_events: Object,
-    /// The definition that the `__new__` of all types in C share.
+    /// The definition shared by the `__new__` of all types in C.
     new: usize,
-    /// Which pointers lead from a frame to its code.
+    /// The offsets of the pointers that lead from a frame to its code.
     to_code: [usize; 2],
     hook: hook::Api,
     calls: calls::Api,
     marks: marks::Api,
 }
 
-/// How a function is known.
+/// What is known about a function.
 #[derive(Clone, Copy)]
 struct Entry {
     number: u32,
-    /// The test in which it was noted last.
+    /// The last test in which it was noted.
     test: u32,
-    /// Of a code: how many of the calls it makes were heard since it was noted in a test first.
+    /// For code: how many of its calls were reported since it was first noted in a test.
     n_heard: u32,
-    /// Which of its events are told.
+    /// Which of its events are reported.
     told: u8,
-    /// Whether some places are switched off.
+    /// Whether some of its call sites are switched off.
     is_worn: bool,
 }
 
 struct State {
     api: Api,
-    /// Functions, by the address of a code object or of the definition of a C function.
+    /// Functions by the address of the code object or of the C function's definition.
     known: Vec<Entry>,
     by_address: Map,
     /// Code that ran outside of tests, and whether it is the runner's.
     outside: Map,
-    /// Numbers noted in this test.
+    /// The numbers noted in this test.
     noted: Vec<u32>,
     test: u32,
-    /// The code whose call opens the window.
+    /// The code whose call begins the test.
     target: usize,
     /// How many of its calls have not returned.
     depth: u32,
     is_open: bool,
-    /// The thread in which nothing is told between tests; null while there is none.
+    /// The thread that reports nothing between tests; null if there is none.
     paused: Object,
-    /// Whether nothing need be told when the test has returned, if nobody else listens.
+    /// Whether nothing needs to be reported after the test has returned, if nobody else listens.
     may_pause: bool,
     hook: hook::Hook,
     marks: marks::Marks,
@@ -147,7 +147,7 @@ struct State {
 }
 
 static mut STATE: *mut State = null_mut();
-/// What is known of functions in C. It outlives a state: it is made before the runs are forked.
+/// What is known about functions in C. It outlives a state: it is made before runs are forked.
 static mut KNOWN: *mut Calls = null_mut();
 
 /// # Safety
@@ -158,7 +158,7 @@ unsafe fn state() -> &'static mut State {
     unsafe { &mut *STATE }
 }
 
-/// # Safety
+/// An index of a vector, in half the space.
 ///
 /// After `tracer_learn`; else as above.
 unsafe fn calls() -> &'static mut Calls {
@@ -184,7 +184,7 @@ impl State {
         self.by_address.get(key).map(|at| &mut self.known[at])
     }
 
-    /// Whether it is known; if so, it is noted, unless it was in this test.
+    /// Whether a function is known; if so, notes it, unless it was noted in this test.
     fn note(&mut self, key: usize) -> bool {
         let test = self.test;
         let Some(entry) = self.known(key) else { return false };
@@ -226,7 +226,7 @@ impl State {
         }
     }
 
-    /// Which events of a code are to be switched on now, after others were switched off.
+    /// Which events of a code object must be switched on now, after they were switched off.
     fn missing(&mut self, code: usize) -> Option<(Object, bool)> {
         let of_target = if code == self.target { RETURN_IS } else { 0 };
         let entry = self.known(code)?;
@@ -240,7 +240,7 @@ impl State {
         Some((if returns { self.api.target_events } else { self.api.call_events }, was_worn))
     }
 
-    /// Whether the interpreter is to ask again at this place of a code that calls something.
+    /// Whether the interpreter should report this call site again.
     fn answer(&mut self, code: usize) -> Option<Object> {
         let entry = self.known(code)?;
         entry.n_heard = entry.n_heard.saturating_add(1);
@@ -250,7 +250,7 @@ impl State {
     }
 }
 
-/// Asks Python about an object; -1 if it does not know.
+/// Asks Python about an object; -1 if it has no answer.
 ///
 /// # Safety
 ///
@@ -268,7 +268,7 @@ unsafe fn ask(api: &Api, question: Object, shown: Object, more: Object) -> isize
     }
 }
 
-/// Does something while an exception on its way is set aside; one that comes of it is dropped.
+/// Does something while a pending exception is set aside; an exception that it raises is dropped.
 ///
 /// # Safety
 ///
@@ -284,7 +284,7 @@ unsafe fn aside<T>(api: &Api, act: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Has the interpreter tell what this code calls, and when it returns if it is the test.
+/// Makes the interpreter report what this code calls, and when it returns if it is the test.
 ///
 /// # Safety
 ///
@@ -307,7 +307,7 @@ unsafe fn listen(code: Object) {
     }
 }
 
-/// Notes a function. Code that does not run yet is shown with its namespace.
+/// Notes a function. For code that does not run yet, its namespace is passed as well.
 ///
 /// # Safety
 ///
@@ -327,8 +327,8 @@ unsafe fn note(key: usize, shown: Object, namespace: Object) {
     }
 }
 
-/// Outside of a test: the runner's own places need not be heard again, all others may be met in a
-/// test.
+/// Outside of a test: the runner's own call sites need not be reported again, all others may be
+/// reached in a test.
 ///
 /// # Safety
 ///
@@ -362,7 +362,7 @@ unsafe fn is_bound(object: Object, api: &Api) -> bool {
     kind == api.bound || kind == api.bound_method
 }
 
-/// What a C function that is bound to something is known by.
+/// The address by which a C function that is bound to something is known.
 ///
 /// # Safety
 ///
@@ -413,7 +413,7 @@ unsafe extern "C" fn profile(_: Object, frame: Object, what: c_int, arg: Object)
     0
 }
 
-/// A function begins or goes on.
+/// Called when a function begins or resumes.
 unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: `sys.monitoring` calls with its lock held, and the code as the first argument.
     unsafe {
@@ -432,7 +432,7 @@ unsafe extern "C" fn on_start(_: Object, args: *const Object, _: isize) -> Objec
     }
 }
 
-/// A function returns, or an exception leaves it.
+/// Called when a function returns, or an exception leaves it.
 unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above.
     unsafe {
@@ -445,7 +445,8 @@ unsafe extern "C" fn on_return(_: Object, args: *const Object, _: isize) -> Obje
     }
 }
 
-/// Until the next test, the interpreter need not tell anything of this thread, in which it is.
+/// Until the next test, the interpreter need not report anything in this thread, which is the
+/// current one.
 ///
 /// # Safety
 ///
@@ -466,7 +467,7 @@ unsafe fn pause() {
     }
 }
 
-/// Something is called: the third argument.
+/// Called when something is called: the third argument.
 unsafe extern "C" fn on_call(_: Object, args: *const Object, _: isize) -> Object {
     // SAFETY: as above; what is in a C function was checked by the agent.
     unsafe {
@@ -495,7 +496,7 @@ unsafe extern "C" fn arm(_: Object, args: *const Object, n: isize) -> Object {
     }
 }
 
-/// A new test, which begins with the next call of this code, at once if it is none.
+/// Begins a new test with the next call of this code; at once if there is none.
 ///
 /// # Safety
 ///
@@ -535,7 +536,7 @@ unsafe extern "C" fn message(_: Object, args: *const Object, _: isize) -> Object
     }
 }
 
-/// `PyMethodDef`: makes a function of ours an object of Python's.
+/// A `PyMethodDef`, which makes a function of ours an object in Python.
 #[repr(C)]
 pub(crate) struct Method {
     name: *const c_char,
@@ -555,7 +556,7 @@ const fn method(function: FastCall) -> Method {
 }
 
 /// For `PY_START`, `PY_RESUME` and `PY_THROW`.
-// SAFETY: (of all) the names are ours alone.
+// SAFETY: (for all of these) no other code uses these names.
 #[unsafe(export_name = "tracer_start")]
 pub(crate) static START: Method = method(on_start);
 /// For `PY_RETURN` of the test function, and `PY_UNWIND`.
@@ -586,7 +587,7 @@ pub(crate) static MARK_CLOSE: Method = method(marks::on_close);
 #[unsafe(export_name = "tracer_call")]
 pub(crate) static CALLS: Method = method(on_call);
 
-/// Gets ready. What a run before this one noted is forgotten.
+/// Begins a run. What an earlier run noted is forgotten.
 ///
 /// # Safety
 ///
@@ -616,7 +617,7 @@ pub(crate) unsafe extern "C" fn tracer_begin(api: *const Api) {
     unsafe { STATE = Box::into_raw(made) };
 }
 
-/// In this thread, this code has been called just now.
+/// Notes that this code was just called in this thread.
 ///
 /// # Safety
 ///
@@ -646,7 +647,7 @@ pub(crate) unsafe extern "C" fn tracer_install() {
     }
 }
 
-/// Takes the profile function of this thread away.
+/// Removes the profile function of this thread.
 ///
 /// # Safety
 ///
@@ -660,7 +661,7 @@ pub(crate) unsafe extern "C" fn tracer_remove() {
     }
 }
 
-/// Learns which functions in C there are, and names that they go by; whether there is room.
+/// Learns which functions in C there are, and names that they go by; returns whether there is room.
 ///
 /// # Safety
 ///
@@ -677,7 +678,7 @@ pub(crate) unsafe extern "C" fn tracer_learn(functions: Object, names: Object, n
     }
 }
 
-/// From now on calls of functions in C leave a mark.
+/// From now on calls of functions in C set their bytes.
 ///
 /// # Safety
 ///

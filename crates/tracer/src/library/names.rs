@@ -1,12 +1,12 @@
-//! Which number does a function have in this run, and what is told of it?
+//! Which number does a function have in this run, and how is it described?
 //!
-//! What is told of a function is written once, when it gets its number, one text after another with
-//! commas between: so what is new since the last message is the end of it. Two functions of which
-//! the same is told are one function.
+//! The description of a function is written once, when it gets its number, one after another with
+//! commas in between: so everything new since the last message is at the end. Two functions with
+//! the same description are one function.
 //!
-//! Code is written here, for every test is new code; where a name is not plain text, and of all
-//! functions in C, Python says what is told (`agents/python/unflake_agent/trace/names.py`, which
-//! writes the same).
+//! Code is described here, because every test is new code; if a name is not plain text, and for all
+//! functions in C, Python writes the description (`agents/python/unflake_agent/trace/names.py`, in
+//! the same form).
 
 use std::ffi::c_void;
 use std::fmt::Display;
@@ -17,15 +17,15 @@ use std::slice::from_raw_parts;
 use super::map::Map;
 use super::{Api, Object, aside, short, state, word};
 
-/// Where in a code its file and its name stand; the agent has looked.
+/// Offsets of the file and the name in a code object; checked by the agent.
 const FILE: usize = 112;
 const NAME: usize = 128;
 /// Longer names are cut, by Python.
 const N_NAME_MAX: usize = 300;
-/// What stands before a message: how long it is.
+/// The length that precedes a message.
 const N_LENGTH: usize = 4;
 
-/// From where to where a text is.
+/// The range of a text.
 #[derive(Clone, Copy)]
 struct Text {
     begin: usize,
@@ -33,12 +33,12 @@ struct Text {
 }
 
 pub(crate) struct Names {
-    /// All texts, each with a comma behind it.
+    /// All descriptions, each followed by a comma.
     written: Vec<u8>,
-    /// By number.
+    /// The texts, by number.
     texts: Vec<Text>,
     by_hash: Map,
-    /// From where on nothing was sent yet.
+    /// Where the part begins that was not sent yet.
     sent: usize,
     message: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl Names {
         &self.written[begin..end]
     }
 
-    /// Writes what is told of a code; not all of it, and false, if something is not plain text.
+    /// Writes the description of code; incompletely, with false, if something is not plain text.
     ///
     /// # Safety
     ///
@@ -115,7 +115,7 @@ impl Names {
         true
     }
 
-    /// The message about a test: these functions, and what is told of those that are new.
+    /// The message about a test: these functions, and descriptions of the new ones.
     ///
     /// # Safety
     ///
@@ -145,7 +145,8 @@ impl Names {
     }
 }
 
-/// Of a code object, whose module's name this is if it is a string; none if Python does not know.
+/// The number of a code object, whose module has this name if it is a string; `None` if Python has
+/// none for it.
 ///
 /// # Safety
 ///
@@ -166,7 +167,7 @@ pub(crate) unsafe fn number_of_code(api: &Api, code: Object, module: Object) -> 
     }
 }
 
-/// The number of a function of which Python says what is told; none if it does not know.
+/// The number of a function that Python describes; `None` if it cannot.
 ///
 /// # Safety
 ///
@@ -194,12 +195,12 @@ pub(crate) unsafe fn ask(api: &Api, shown: Object, more: Object) -> Option<u32> 
     }
 }
 
-/// Whether JSON has it as it is.
+/// Whether JSON spells the text as it is.
 fn is_plain(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'))
 }
 
-/// Never 0.
+/// A hash that is never 0.
 fn hash(text: &[u8]) -> usize {
     const FACTOR: usize = 0x9E37_79B9_7F4A_7C15;
     let (words, rest) = text.as_chunks::<8>();
@@ -212,7 +213,7 @@ fn write_number(into: &mut Vec<u8>, number: impl Display) {
     write!(into, "{number}").expect("memory can be written to");
 }
 
-/// Its four bytes, the lowest first, two digits each; all at once.
+/// The four bytes, lowest first, two digits each, all computed at once.
 fn hexadecimal(number: u32) -> [u8; 8] {
     const ONES: u64 = 0x0101_0101_0101_0101;
     // A byte in every second place, then its upper half there and the lower half behind it.

@@ -2,11 +2,11 @@
 //!
 //! A row names a test, one test it depends on (a polluter of a victim, a state-setter of a brittle)
 //! and, for victims, at most one cleaner of that polluter. A polluter without cleaners has one row
-//! with that column empty; one with several has a row for each. The same name may stand in several
-//! modules, and those are different tests.
+//! with that column empty; one with several has a row for each. The same name may occur in several
+//! modules, and then means different tests.
 //!
-//! A value we cannot understand is an error. What is well-formed but cannot be used, a row or a
-//! whole test, is counted with the reason.
+//! A value that we cannot parse is an error. A row or a whole test that is well-formed but unusable
+//! is counted with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(super) struct Place {
     pub(super) test: TestId,
 }
 
-/// All that is listed of one test.
+/// Everything that is listed about one test.
 struct Rows {
     kind: Kind,
     is_contradicted: bool,
@@ -64,7 +64,7 @@ pub(super) struct Listed {
     pub(super) shares_cleaners: bool,
 }
 
-/// The tests of a file, and how many rows or tests were left out for which reason.
+/// The tests of a file, and for each reason how many rows or tests were left out.
 pub(super) struct Listing {
     pub(super) tests: Vec<Listed>,
     pub(super) n_rows: usize,
@@ -93,7 +93,7 @@ impl Listing {
     }
 }
 
-/// Adds what a row says; the reason if it says nothing of use.
+/// Adds a row; returns the reason if it is of no use.
 fn collect(row: Row, by_place: &mut BTreeMap<Place, Rows>) -> Result<Option<&'static str>, String> {
     let kind = match row.text(column::ROLE)? {
         "victim" => Kind::Victim,
@@ -123,7 +123,7 @@ fn collect(row: Row, by_place: &mut BTreeMap<Place, Rows>) -> Result<Option<&'st
     Ok(None)
 }
 
-/// A test, of which the name says the class.
+/// A test whose class is part of its name.
 fn test(row: Row, column: &str) -> Result<TestId, String> {
     let id: Option<TestId> = row.name(column)?.parse().ok();
     id.filter(|id| class_of(id).is_some())
@@ -175,7 +175,7 @@ fn reason(error: InvalidRole) -> &'static str {
     }
 }
 
-/// The test and all that matter to it, in their classes.
+/// The test and all tests that matter to it, in their classes.
 fn suite(test: &TestId, depends_on: &BTreeMap<TestId, BTreeSet<TestId>>) -> Suite {
     let mut tests: BTreeSet<&TestId> = depends_on.values().flatten().collect();
     tests.extend(depends_on.keys());

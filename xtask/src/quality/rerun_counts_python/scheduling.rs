@@ -1,15 +1,15 @@
-//! Detections for each second: our scheduler of reruns against running everything again.
+//! Detections per second: our scheduler of reruns against rerunning everything.
 //!
-//! The data file has only flaky tests, so the suite around them is made up, to be exactly what the
-//! study of characteristic functions reports of its own ([`Suite`]). The failure rates are real:
-//! of the tests in the file that fail at random. The scheduler knows none of them. What it believes
-//! about rates in general was fitted on one half of the projects, and it is judged on tests of the
-//! other half; what it believes about exposed tests is the published share.
+//! The data file has only flaky tests, so the suite around them is made up, with exactly the
+//! properties that the study of characteristic functions reports of its own ([`Suite`]). The
+//! failure rates are real: those of the tests in the file that fail at random. The scheduler knows
+//! none of them. What it believes about rates in general was fitted on one half of the projects,
+//! and it is judged on tests of the other half; what it believes about exposed tests is the
+//! published share.
 //!
-//! Everybody pays for one run of everything, ten milliseconds for each process, and, who uses a
-//! trace, for each run traced what the study paid (36.1 % of its time). A policy is measured by
-//! when
-//! it has found 20, 50, 80 and 95 % of what running everything 170 times finds.
+//! Each policy pays for one run of everything, ten milliseconds for each process, and, if it uses a
+//! trace, what the study paid for each traced run (36.1 % of its time). A policy is measured by
+//! when it has found 20, 50, 80 and 95 % of what running everything 170 times finds.
 
 use std::time::Duration;
 
@@ -25,32 +25,32 @@ use super::{Counts, SEED};
 use crate::quality::curve::{Chart, Line};
 use crate::table::{render, row};
 
-/// Suites that are made up, each with its own luck.
+/// How many suites are made up, each with its own luck.
 const N_SUITES: u64 = 8;
 
-/// Runs of everything that tell what can be found.
+/// Runs of everything, which show what can be found.
 const ROUNDS: usize = 170;
 
-/// Runs after which the others are no longer waited for.
+/// After this many runs the other policies are stopped.
 const ROUNDS_MAX: usize = 1500;
 
 const MARKS: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
 
-/// Where a game is over.
+/// The share of detections at which a game ends.
 const LAST: f64 = 0.97;
 
 const COSTS: Costs = Costs { start: 0.01, tracing: 0.361 };
 
-/// Below this the hybrid runs everything.
+/// Suites with shorter tests than this are run whole by the hybrid.
 const HYBRID_SECONDS: f64 = 0.004;
 
-/// Ways to choose what to run again.
+/// The policies in the contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Ours,
     /// Without a trace.
     OursUntraced,
-    /// With a trace that says nothing: exposure is dealt out at random.
+    /// With a useless trace: exposure is assigned at random.
     OursMisled,
     All,
     Exposed,
@@ -107,7 +107,7 @@ impl Way {
     }
 }
 
-/// Traces the run of everything that comes first.
+/// Traces the first run, which is of everything.
 struct TracedFirst {
     rounds: Rounds,
     is_first: bool,
@@ -137,7 +137,7 @@ impl Policy for TracedFirst {
 /// Our scheduler, which learns what a test is exposed to from its second run.
 struct Scheduled {
     schedule: Schedule,
-    /// What a trace of each test would say.
+    /// What a trace of each test would show.
     exposures: Vec<Exposure>,
     n_runs: Vec<u32>,
     is_tracing: bool,
@@ -185,8 +185,8 @@ impl Policy for Scheduled {
     }
 }
 
-/// The quickest hundred tests, then the next hundred, and so on: what the published "80 % of the
-/// random tests are met in 7.5 % of the time" suggests.
+/// The quickest hundred tests, then the next hundred, and so on: as suggested by the published "80
+/// % of the random tests are met in 7.5 % of the time".
 fn quickest_first(tests: &[Rerunnable]) -> Vec<Vec<TestIndex>> {
     const TOGETHER: usize = 100;
     let mut sorted: Vec<TestIndex> = (0..tests.len()).map(TestIndex::new).collect();
@@ -201,10 +201,11 @@ pub(super) struct Randoms<'a> {
 }
 
 impl Randoms<'_> {
-    /// Those of one half of the projects, to learn from, and those of the other, to be judged on.
+    /// The tests of one half of the projects to learn from, and those of the other half to be
+    /// judged on.
     fn halves(&self, seed: u64) -> (Vec<Counts>, Vec<Counts>) {
         let mut projects: Vec<&Vec<&Counts>> = self.by_project.iter().collect();
-        // Two suites share a division, each with one half.
+        // Two suites share a split of the projects, and each learns from one half.
         Random::labelled(SEED, &[seed / 2]).shuffle(&mut projects);
         let middle = projects.len() / 2;
         let tests = |projects: &[&Vec<&Counts>]| -> Vec<Counts> {
@@ -215,7 +216,7 @@ impl Randoms<'_> {
     }
 }
 
-/// What all policies did in one suite.
+/// How all policies fared in one suite.
 struct Contest {
     n_detectable: usize,
     played: Vec<(Way, Played)>,
@@ -244,7 +245,7 @@ impl Contest {
         self.played.iter().find(|(it, _)| *it == way).map(|(_, played)| played)
     }
 
-    /// Detections for each second until this share of the detectable was found; 0 if it never was.
+    /// Detections per second until this share of the detectable was found; 0 if it never was.
     fn pace(&self, way: Way, mark: f64) -> f64 {
         let n_wanted = n_wanted(self.n_detectable, mark);
         let time = self.of_way(way).and_then(|played| played.time_of(n_wanted));
@@ -263,10 +264,10 @@ fn n_wanted(n_detectable: usize, mark: f64) -> usize {
     n_wanted
 }
 
-/// Prints the contest on one kind of suite; draws its first one.
+/// Prints the contest on one kind of suite; returns a chart of its first suite.
 ///
 /// # Errors
-/// If ours is not ahead of all others at each mark.
+/// If our policy is not ahead of all others at each mark.
 pub(super) fn report(suite: &Suite, randoms: &Randoms<'_>) -> Result<Chart, String> {
     println!("\nDetections an hour until a share of what is detectable was found");
     println!("({}; {})\n", suite.name(), randoms.name);
@@ -304,7 +305,7 @@ pub(super) fn report(suite: &Suite, randoms: &Randoms<'_>) -> Result<Chart, Stri
     Ok(chart(suite, &contests[0]))
 }
 
-/// In how many suites ours is ahead, and what the published comparison says.
+/// In how many suites our policy is ahead, and what the published comparison says.
 fn effort(contests: &[Contest]) {
     let ahead = |way: Way, mark: f64| {
         contests.iter().filter(|it| it.pace(way, mark) < it.pace(Way::Ours, mark)).count()

@@ -1,5 +1,5 @@
-//! A suite as the study of characteristic functions had it, with tests that fail as often as real
-//! ones do.
+//! A suite like that of the study of characteristic functions, with tests that fail as often as
+//! real ones do.
 //!
 //! 10,511 tests, 543 of which fail at random; 43.82 % of all and 92.27 % of the random ones are
 //! exposed. How long they take is not published test by test, but this is: exposed tests take over
@@ -11,7 +11,7 @@
 //! but that being random does not depend on the time a test takes, given its exposure.
 //!
 //! The other kind of suite takes run times and exposure from a file of real tests, measured by
-//! `bench/reruns/measure.py`; they are dealt out to as many tests as are needed.
+//! `bench/reruns/measure.py`; they are distributed over as many tests as are needed.
 
 use unflake_model::random::Random;
 use unflake_sim::reruns::Rerunnable;
@@ -28,7 +28,7 @@ const SHARE_EXPOSED_OF_RANDOM: f64 = 0.9227;
 
 /// 1.77 h / 1.361 / 10,511.
 const SECONDS_MEAN: f64 = 0.4454;
-/// Others take a seventh of the mean.
+/// Tests that are not exposed take a seventh of the mean.
 const SECONDS_OTHERS: f64 = SECONDS_MEAN / 7.0;
 const SECONDS_EXPOSED: f64 =
     (SECONDS_MEAN - (1.0 - SHARE_EXPOSED) * SECONDS_OTHERS) / SHARE_EXPOSED;
@@ -41,17 +41,17 @@ const SIGMA_OTHERS: f64 = 1.80;
 pub(super) enum Suite {
     /// From the distributions above.
     Published,
-    /// From real tests, exposed and not.
+    /// From real tests, exposed and others.
     Measured {
         /// Seconds of exposed tests.
         exposed: Vec<f64>,
-        /// Seconds of others.
+        /// Seconds of other tests.
         others: Vec<f64>,
     },
 }
 
 impl Suite {
-    /// Reads measured tests: `microseconds,exposed`, one a line.
+    /// Reads measured tests, one line each: `microseconds,exposed`.
     pub(super) fn read(file: &DataFile) -> Result<Self, String> {
         let (mut exposed, mut others) = (Vec::new(), Vec::new());
         for row in file.rows() {
@@ -92,7 +92,7 @@ impl Suite {
         }
     }
 
-    /// The tests of one suite. Those that fail at random do so as often as these did.
+    /// The tests of one suite. Those that fail at random do so as often as `random_ones` did.
     pub(super) fn tests(&self, random_ones: &[Counts], seed: u64) -> Vec<Rerunnable> {
         let mut random = Random::labelled(seed, &[0x0073_7569]);
         let n_exposed = share(N_TESTS, self.share_exposed());
@@ -129,7 +129,7 @@ impl Suite {
         }
     }
 
-    /// What is true of a suite, beside what is published.
+    /// Properties of a suite, beside the published ones.
     pub(super) fn facts(tests: &[Rerunnable]) -> Vec<String> {
         let seconds = |is_chosen: &dyn Fn(&Rerunnable) -> bool| -> Vec<f64> {
             tests.iter().filter(|test| is_chosen(test)).map(|test| test.seconds).collect()
@@ -164,15 +164,15 @@ fn share(n: usize, share: f64) -> usize {
     part
 }
 
-/// So many run times of a log-normal distribution, each the mean of its share of it: they have its
-/// mean exactly, however long its tail.
+/// This many run times of a log-normal distribution, each the mean of its part of it: their mean is
+/// exact, however long the tail.
 fn log_normal(mean: f64, sigma: f64, n: usize) -> Vec<f64> {
     let mass_below =
         |index: usize| normal::below(normal::quantile(index as f64 / n as f64) - sigma);
     (0..n).map(|index| mean * n as f64 * (mass_below(index + 1) - mass_below(index))).collect()
 }
 
-/// Which share of all time the quickest tests take that hold this share of the random ones.
+/// The share of the total time of the quickest tests that include this share of the random ones.
 fn time_of_quickest(tests: &[Rerunnable], wanted: f64) -> f64 {
     let mut sorted = tests.to_vec();
     sorted.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));

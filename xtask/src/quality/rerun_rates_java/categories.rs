@@ -1,4 +1,4 @@
-//! Every test in a category: by the rules of the study, and by ours; where they differ, why.
+//! The category of every test by the rules of the study and by ours, with reasons for differences.
 //!
 //! The study's rules (root-cause spec 2.3, step 5): a test whose rate is 0 or 100 % in every order
 //! is OD; with fewer than three orders it is left out; with p < 0.05 in the chi-square test it is
@@ -13,7 +13,7 @@ use super::{ALPHA, Compared, MARGINS};
 use crate::quality::summary::{p_value, percent};
 use crate::table::{render, row};
 
-/// Which of the margins decides NDOI.
+/// The index of the margin that decides NDOI.
 const MARGIN: usize = 1;
 
 /// A category by the rules of the study.
@@ -56,7 +56,7 @@ impl Category {
     }
 }
 
-/// Why ours is another.
+/// Why our category differs.
 fn reason(compared: &Compared) -> String {
     let classified = &compared.by_margin[MARGIN];
     let exact = p_value(compared.exact.p_value);
@@ -111,7 +111,7 @@ pub(super) fn report(compared: &[Compared]) {
     print!("{}", render(&rows));
 }
 
-/// Class and method.
+/// The class and the method of a test.
 fn short(name: &str) -> &str {
     let mut dots = name.rmatch_indices('.');
     let _method = dots.next();

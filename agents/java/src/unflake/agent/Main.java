@@ -41,21 +41,21 @@ import unflake.agent.wire.Plan;
  * java ... unflake.agent.Main PLAN --rehearse N      runs all tests, for N seconds at most
  * </pre>
  *
- * <p>A Java process cannot be forked, so it makes one run and leaves. What there is to run was
- * collected once, by another process: to look into every test class at each start would take longer
- * than most runs, and would load and initialise classes that the tests of the run do not.
+ * <p>A Java process cannot be forked, so it makes one run and exits. The tests were collected once,
+ * by another process: looking into every test class at each start would take longer than most runs,
+ * and would load and initialise classes that the tests of the run do not.
  */
 public final class Main {
     private static final int NO_ENGINE = 97;
     private static final int BROKEN = 98;
     private static final int VERSION = 1;
 
-    /** More than it takes to wake a thread up. */
+    /** More than it takes to wake up a thread. */
     private static final long HUSH_MS_MAX = 300;
 
     private final String planFile;
     private final Plan plan;
-    /** Whether the run is over, and the end of the connection is of our making. */
+    /** Whether the run is over, so that we end the connection ourselves. */
     private volatile boolean isLeaving;
 
     private Main(String planFile) throws IOException {
@@ -76,7 +76,7 @@ public final class Main {
             status = BROKEN;
         }
         errors.flush();
-        // Without the shutdown hooks of the tested program: what it leaves behind dies with us.
+        // This skips the shutdown hooks of the tested program: what it leaves behind dies with us.
         Runtime.getRuntime().halt(status);
     }
 
@@ -106,14 +106,14 @@ public final class Main {
             return 0;
         }
         if (arguments[1].equals("--rehearse")) {
-            // With none, it is asked whether this Java can be begun with so.
+            // With none, this only tests whether Java can be started like this.
             return main.rehearse(Long.parseLong(arguments[2]));
         }
         main.serve(arguments[1], arguments[2]);
         return 0;
     }
 
-    /** Java does not heed TMPDIR. Before anybody asks, because the answer is kept. */
+    /** Java ignores TMPDIR. Set before anybody asks, because the answer is kept. */
     private static void ownTemporaryFolder() {
         String folder = System.getenv("TMPDIR");
         if (folder != null && "/tmp".equals(System.getProperty("java.io.tmpdir"))) {
@@ -159,14 +159,15 @@ public final class Main {
         hush(address, listener);
     }
 
-    /** A thread that waits outside of Java's control would keep {@code halt} waiting for 0.3 s. */
+    /** A thread that waits outside of Java's control would delay {@code halt} by 0.3 s. */
     private void hush(Connection.Address address, Thread listener) {
         isLeaving = true;
         try {
             address.hush();
             listener.join(HUSH_MS_MAX);
         } catch (IOException | InterruptedException | SecurityException left) {
-            // A test left the process or its thread so; then it takes a little longer.
+            // A test left the process or its thread in a bad state; then exiting takes a little
+            // longer.
             return;
         }
     }
@@ -203,7 +204,7 @@ public final class Main {
         return connection;
     }
 
-    /** Null if the engine has no use for us any more. */
+    /** Null if the engine no longer needs us. */
     private static Map<?, ?> awaitRun(Connection server) throws IOException {
         while (true) {
             Map<?, ?> message;
@@ -221,13 +222,13 @@ public final class Main {
         }
     }
 
-    /** From here on, the end of the engine (or its wish) is the end of this process. */
+    /** From here on, this process ends when the engine ends or says so. */
     private Thread leaveWith(Connection server) {
         Thread listener = new Thread(() -> {
             try {
                 awaitRun(server);
             } catch (IOException gone) {
-                // All the same.
+                // Both end this process.
             }
             if (!isLeaving) {
                 Runtime.getRuntime().halt(0);
@@ -267,7 +268,7 @@ public final class Main {
         return slots;
     }
 
-    /** For a run that is watched. */
+    /** Runs the tests for a later run that is watched. */
     private void noteUsedClasses(String[] arguments) throws IOException {
         List<Integer> order = new ArrayList<>();
         for (int i = 3; i < arguments.length; i++) {
@@ -280,7 +281,7 @@ public final class Main {
         Backends.of(plan).run(slots(tests(plan.collected()), order, false), reporter);
     }
 
-    /** For an archive of classes: Java writes down what it loads. */
+    /** Makes an archive of classes: Java writes down what it loads. */
     private int rehearse(long seconds) throws IOException {
         if (seconds == 0) {
             return 0;
@@ -297,13 +298,13 @@ public final class Main {
         return 0;
     }
 
-    /** What has not ended by then need not. */
+    /** Ends the process after this time, whatever is still running. */
     private static void leaveAfter(long seconds) {
         Thread limit = new Thread(() -> {
             try {
                 TimeUnit.SECONDS.sleep(seconds);
             } catch (InterruptedException early) {
-                // Nobody waits for us then, either.
+                // Then nobody waits for us, either.
             }
             Runtime.getRuntime().halt(0);
         }, "unflake-limit");
@@ -311,7 +312,7 @@ public final class Main {
         limit.start();
     }
 
-    /** For a person: a line for each test, and the failures; status 1 if there are any. */
+    /** For a person: prints a line for each test, and the failures; status 1 if there are any. */
     private int runFor(String[] arguments) throws IOException {
         List<Test> tests = tests(plan.collected());
         List<Slot> slots = new ArrayList<>();
@@ -355,7 +356,7 @@ public final class Main {
         return ((Double) value).longValue();
     }
 
-    /** Without the management classes, which take longer to load than we do. */
+    /** Reads it without the management classes, which take longer to load than we do. */
     private static long pid() throws IOException {
         return Long.parseLong(new File("/proc/self").getCanonicalFile().getName());
     }

@@ -4,12 +4,12 @@ import java.util.List;
 import unflake.agent.run.Reporter;
 import unflake.agent.run.Slot;
 
-/** A runner of tests, with an order of our choice. */
+/** A runner of tests that takes our order. */
 public interface Backend {
-    /** The name of the one for JUnit 3 and 4; those for engines are called like their engine. */
+    /** The name of the one for JUnit 3 and 4; the others are named after their engine. */
     String JUNIT4 = "junit4";
 
-    /** The tests of these classes, in the order in which the runner would run them. */
+    /** Collects the tests of these classes, in the order in which the runner would run them. */
     void collect(List<Class<?>> classes, Collected found);
 
     /**
@@ -19,6 +19,6 @@ public interface Backend {
      */
     boolean run(List<Slot> slots, Reporter reporter);
 
-    /** Loads what every run needs, by running a test of ours. */
+    /** Loads what every run needs, by running an empty test of ours. */
     void warmUp();
 }

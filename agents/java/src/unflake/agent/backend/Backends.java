@@ -10,10 +10,10 @@ import unflake.agent.wire.Plan;
 import unflake.agent.wire.Text;
 
 /**
- * Who runs the tests of this module?
+ * Which runners does this module use for its tests?
  *
- * <p>JUnit 4 and the JUnit Platform are reached by name: what belongs to one that the project does
- * not have is not even compiled.
+ * <p>JUnit 4 and the JUnit Platform are reached by name: code for one that the project does not
+ * have is not even compiled.
  */
 public final class Backends {
     private static final String JUNIT4 = "unflake.agent.junit4.JUnit4Backend";
@@ -25,7 +25,7 @@ public final class Backends {
         this.byName = byName;
     }
 
-    /** Backends, in the order in which Surefire has them run. */
+    /** Provides backends, in the order in which Surefire runs them. */
     public interface Source {
         Map<String, Backend> backends(Plan plan);
     }
@@ -76,7 +76,7 @@ public final class Backends {
         }
     }
 
-    /** Runs attempts in their order: those that stand together with one backend in one go. */
+    /** Runs attempts in their order; consecutive attempts of one backend run together. */
     public void run(List<Slot> slots, Reporter reporter) {
         int from = 0;
         boolean goesOn = true;

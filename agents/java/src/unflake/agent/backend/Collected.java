@@ -9,7 +9,7 @@ import unflake.agent.run.Test;
 import unflake.agent.wire.Json;
 import unflake.agent.wire.Text;
 
-/** What was found, and what could not be looked into. */
+/** The tests that were found, and what could not be looked into. */
 public final class Collected {
     private final Map<String, Test> tests = new LinkedHashMap<>();
     private final List<Object> errors = new ArrayList<>();
@@ -26,7 +26,7 @@ public final class Collected {
         errors.add(Json.object("where", where, "text", Text.bounded(text)));
     }
 
-    /** As a message. */
+    /** Writes this as a message. */
     Map<String, Object> write(String rootdir, String runner) {
         List<Object> list = new ArrayList<>();
         for (Test test : tests.values()) {

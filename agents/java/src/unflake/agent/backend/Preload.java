@@ -5,13 +5,13 @@ import unflake.agent.wire.Plan;
 /**
  * What can be done before it is known which tests to run?
  *
- * <p>An agent that waits has JUnit run an empty test of ours. Then what a first test pays for
- * (loading and linking several hundred classes) is paid. No class, no service and no setting of the
- * project takes part in it, and JUnit is ready before the first test class is looked at in any
- * run, so that no test can tell. One that does not have to wait does not do it either.
+ * <p>An agent that waits lets JUnit run an empty test of ours, so that the cost of the first test
+ * (loading and linking several hundred classes) is already paid. No class, no service and no
+ * setting of the project takes part in it, and JUnit is ready before the first test class is looked
+ * at in any run, so no test can notice. An agent that does not have to wait does not do it either.
  */
 public final class Preload implements Runnable {
-    /** Who is asked for a run at once is asked within this time. */
+    /** An agent with an immediate request receives it within this time. */
     private static final long PATIENCE_MS = 20;
 
     private final Plan plan;
@@ -44,14 +44,14 @@ public final class Preload implements Runnable {
             backends = Backends.of(plan);
             backends.warmUp();
         } catch (Throwable fault) {
-            // Then it will come up again where somebody is told.
+            // The failure will recur where it can be reported.
             backends = null;
         }
     }
 
     /**
-     * Waits for what was begun: to break it off would be to do it twice. What was not begun is done
-     * now, if every process is to do the same.
+     * Waits for what was begun: aborting it would mean doing it twice. If it was not begun, does it
+     * now if every process must do the same.
      */
     public Backends finish(boolean isAlways) {
         synchronized (this) {

@@ -21,10 +21,10 @@ import unflake.agent.wire.Text;
 /**
  * JUnit 4 and JUnit 3, by their own runners.
  *
- * <p>Whoever starts the tests in a user's build (JUnit 4 itself, or the Vintage engine), it is the
- * runner of the class that decides on their order, and neither can tell it exactly which. So we ask
- * JUnit for the runner as both do, put its children into the order that is wanted ({@link
- * OrderedRunners}), and let it run.
+ * <p>However the tests are started in a user's build (by JUnit 4 itself, or by the Vintage engine),
+ * the runner of the class decides on their order, and neither can tell it an exact order. So we ask
+ * JUnit for the runner as both do, put its children into the wanted order ({@link OrderedRunners}),
+ * and let it run.
  */
 public final class JUnit4Backend implements Backend {
     @Override
@@ -98,7 +98,7 @@ public final class JUnit4Backend implements Backend {
         return description.getClassName() + "#" + name;
     }
 
-    /** Whether the class is one that Surefire would give to JUnit 4. */
+    /** Whether Surefire would give this class to JUnit 4. */
     private static boolean isTest(Class<?> type) {
         if (type.isInterface() || Modifier.isAbstract(type.getModifiers())) {
             return false;
@@ -126,12 +126,15 @@ public final class JUnit4Backend implements Backend {
         return false;
     }
 
-    /** From what JUnit says to attempts. */
+    /** Translates JUnit's events to attempts. */
     private static final class Listener extends RunListener {
         private final List<Slot> slots;
         private final Reporter reporter;
         private int next;
-        /** What JUnit calls the attempt under way; its name is made anew whenever it is asked. */
+        /**
+         * JUnit's description of the attempt under way; its name is built each time it is asked
+         * for.
+         */
         private Description begun;
 
         Listener(List<Slot> slots, Reporter reporter) {
@@ -189,7 +192,7 @@ public final class JUnit4Backend implements Backend {
             }
         }
 
-        /** The attempt that begins: the next one of this name. */
+        /** The next attempt with this description, which begins. */
         private Slot come(Description description) {
             String id = id(description);
             for (int i = next; i < slots.size(); i++) {
@@ -202,7 +205,7 @@ public final class JUnit4Backend implements Backend {
             return null;
         }
 
-        /** The attempt under way, if it is the one that is spoken of. */
+        /** The attempt under way, if this is its description. */
         private Slot under(Description description) {
             if (next == 0) {
                 return null;

@@ -20,24 +20,24 @@ import org.junit.runners.ParentRunner;
 import unflake.agent.run.Slot;
 
 /**
- * How is a JUnit 4 runner brought to run its tests in a given order?
+ * How can a JUnit 4 runner be made to run its tests in a given order?
  *
- * <p>JUnit's own ways do not do it: a sorter compares, so it cannot run a test twice, and classes
- * that fix their order ({@code @FixMethodOrder}) refuse it. But nearly every runner is a {@link
- * ParentRunner}, which keeps the children it will run in a list; we put our list in its place. A
- * child that is a runner itself (of a suite, of one set of parameters) is wrapped, so that it can
- * stand there several times, each time with some of its tests. Runners that hide a parent runner
- * inside (Mockito's) are looked into. For JUnit 3, a suite of our own does.
+ * <p>JUnit's own ways cannot: a sorter compares, so it cannot run a test twice, and classes that
+ * fix their order ({@code @FixMethodOrder}) refuse it. But nearly every runner is a {@link
+ * ParentRunner}, which has a list of the children it will run; we replace that list. A child that
+ * is a runner itself (of a suite, of one set of parameters) is wrapped, so that it can occur
+ * several times, each time with some of its tests. Runners that hide a parent runner inside
+ * (Mockito's) are opened. For JUnit 3, a suite of our own does it.
  *
- * <p>What is none of these runs one test at a time, with what its class does around them each time.
+ * <p>Any other runner runs one test at a time, with the set-up and teardown of its class each time.
  */
 final class OrderedRunners {
-    /** How deep one runner may hide another. */
+    /** How deeply runners may be nested in each other. */
     private static final int DEPTH_MAX = 3;
 
     private OrderedRunners() {}
 
-    /** A runner, and the attempts it will make. */
+    /** A runner, and the attempts that it will make. */
     static final class Part {
         final Runner runner;
         final List<Slot> slots;
@@ -87,7 +87,7 @@ final class OrderedRunners {
         setChildren(parent, arranged);
     }
 
-    /** Which child has a test: the first, if several have one of that name. */
+    /** The child that has each test: the first, if several have a test of that name. */
     private static Map<String, Object> owners(ParentRunner<?> parent, List<Object> children)
             throws Exception {
         Map<String, Object> owners = new HashMap<>();
@@ -112,11 +112,11 @@ final class OrderedRunners {
         return false;
     }
 
-    /** A runner among the children of another, with some of its tests. */
+    /** A runner among the children of another one, with some of its tests. */
     private static final class Share extends Runner {
         private final Runner whole;
         private final ParentRunner<?> parent;
-        /** All of them; what its list holds now is what another share has put there. */
+        /** All children; the list of the runner may hold those of another share. */
         private final List<Object> children;
         private final List<Slot> slots;
 
@@ -152,7 +152,7 @@ final class OrderedRunners {
         for (Slot slot : slots) {
             junit.framework.Test test = take(left, slot.test.id);
             if (test == null) {
-                // A test case is made for one run; to run it again takes another.
+                // A test case can only run once; another run needs a new one.
                 left = leaves(Request.aClass(type).getRunner());
                 test = take(left, slot.test.id);
             }
@@ -210,7 +210,7 @@ final class OrderedRunners {
         return parts;
     }
 
-    /** The parent runner that this one is, or hides; null if there is none. */
+    /** The parent runner that this one is, or contains; null if there is none. */
     private static ParentRunner<?> parentIn(Runner runner, int depth) {
         return parentIn(runner, depth, Collections.newSetFromMap(new IdentityHashMap<>()));
     }
@@ -233,7 +233,7 @@ final class OrderedRunners {
                         }
                     }
                 } catch (RuntimeException | IllegalAccessException closed) {
-                    // A field we may not see holds no runner that we could arrange.
+                    // A field that we may not read holds no runner that we could arrange.
                     continue;
                 }
             }
@@ -264,7 +264,7 @@ final class OrderedRunners {
         throw new NoSuchMethodException("describeChild");
     }
 
-    /** Under the names it has had since JUnit 4.5. */
+    /** Sets the field, under the names it has had since JUnit 4.5. */
     private static void setChildren(ParentRunner<?> parent, List<Object> children)
             throws Exception {
         Field field;

@@ -12,13 +12,13 @@ import java.util.Map;
 /**
  * In which order is the class path searched?
  *
- * <p>Java keeps classes ready in an archive if they come out of jars that no folder stands before.
- * Build tools put the project's folders first. So a process with an archive is started with the jars
- * in front, and before anything is asked for, the order of the build tool is put in its place:
- * whatever is not in the archive, all resources among it, is found as without one. What the archive
- * has is in jars alone ({@link JarsFirst}).
+ * <p>Java keeps classes ready in an archive if they are in jars with no folder before them. Build
+ * tools put the project's folders first. So a process with an archive is started with the jars in
+ * front, and before anything is looked up, the order of the build tool is restored: everything that
+ * is not in the archive, including all resources, is then found as without one. What the archive
+ * has is only in jars ({@link JarsFirst}).
  *
- * <p>Java has no way to say so; its loader's lists are changed.
+ * <p>Java has no way to do this; we change the lists of its class loader.
  */
 public final class ClassPath {
     private final Object unsafe;
@@ -27,7 +27,9 @@ public final class ClassPath {
         unsafe = JavaInternals.unsafe();
     }
 
-    /** Has it searched in this order from now on. Throws if this Java looks different inside. */
+    /**
+     * Makes it be searched in this order from now on. Throws if the internals of this Java differ.
+     */
     public static void arrange(String wanted) {
         try {
             new ClassPath().put(wanted.split(File.pathSeparator));
@@ -54,7 +56,7 @@ public final class ClassPath {
         if (given.length != wanted.length || all.size() < given.length) {
             throw new IllegalStateException(all.size() + " instead of " + wanted.length);
         }
-        // The jar that a traced process begins with.
+        // The jar that a traced process starts with.
         ordered.addAll(all.subList(given.length, all.size()));
         all.clear();
         all.addAll(ordered);

@@ -7,15 +7,15 @@ import java.util.List;
 import java.util.zip.ZipFile;
 
 /**
- * Would classes be found the same if all jars stood before all folders?
+ * Would classes be found in the same place if all jars came before all folders?
  *
- * <p>They are, if no class is in a folder and in a jar.
+ * <p>They would, if no class is both in a folder and in a jar.
  */
 public final class JarsFirst {
     /** Deeper than any package. */
     private static final int FOLDERS_MAX = 100;
 
-    /** No class; many jars have one. */
+    /** Not a class; many jars have one. */
     private static final String MODULE = "module-info.class";
 
     private JarsFirst() {}

@@ -8,14 +8,13 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * How can be seen what Java hides: which classes are there, and what its own objects hold?
+ * How can we see what Java hides: which classes there are, and what its own objects hold?
  *
- * <p>To ask for a class by name would load it, to read its fields would initialise it, and either
- * would change what is watched. Java knows the answers, but gives them to its own code only. Flags
+ * <p>Asking for a class by name would load it, reading its fields would initialise it, and either
+ * would change what is watched. Java knows the answers, but gives them only to its own code. Flags
  * that open it ({@code --add-opens}) open it to the tests, too, some of which fail because it is
- * closed; a {@code -javaagent} makes every start slower. So Java's own key to itself is taken, in a
- * run that is watched and nowhere else, with {@code sun.misc.Unsafe}, which is open to everybody up
- * to Java 25.
+ * closed; a {@code -javaagent} makes every start slower. So we take Java's own key to itself, only
+ * in a run that is watched, with {@code sun.misc.Unsafe}, which is open to everybody up to Java 25.
  */
 public final class JavaInternals {
     private final MethodHandles.Lookup key;
@@ -23,7 +22,7 @@ public final class JavaInternals {
     private final MethodHandle isAsleep;
     private final Map<String, MethodHandle> getters = new HashMap<>();
 
-    /** Throws if this Java keeps its secrets. */
+    /** Throws if this Java does not allow it. */
     public JavaInternals() {
         try {
             key = key();
@@ -38,7 +37,7 @@ public final class JavaInternals {
         }
     }
 
-    /** Java 8 has but the open one. */
+    /** Java 8 has only the public one. */
     private Object internal() throws Throwable {
         Class<?> type;
         try {
@@ -65,7 +64,7 @@ public final class JavaInternals {
                 .invoke(unsafe, base, offset);
     }
 
-    /** The class of this name, if it is loaded and initialised. */
+    /** The class with this name, if it is loaded and initialised. */
     public Class<?> awake(ClassLoader loader, String name) {
         try {
             Class<?> type = (Class<?>) findLoaded.invoke(loader, name);
@@ -75,7 +74,9 @@ public final class JavaInternals {
         }
     }
 
-    /** What a field of one of Java's own classes holds; static, if {@code target} is null. */
+    /**
+     * The value of a field in one of Java's own classes; of a static one if {@code target} is null.
+     */
     public Object field(Class<?> owner, String name, Object target) {
         try {
             String id = owner.getName() + "." + name;
@@ -90,7 +91,7 @@ public final class JavaInternals {
         }
     }
 
-    /** What a thread-local variable holds for this thread: one value, or none if it holds none. */
+    /** The value of a thread-local variable in this thread, in an array; empty if it has none. */
     public Object[] local(ThreadLocal<?> variable) {
         try {
             boolean isInherited = variable instanceof InheritableThreadLocal;

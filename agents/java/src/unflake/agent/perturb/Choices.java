@@ -14,12 +14,12 @@ import java.util.regex.Pattern;
 import unflake.agent.wire.Json;
 
 /**
- * Choices that Java leaves open, made on purpose.
+ * Perturbs choices that Java leaves open.
  *
- * <p>NonDex makes them: in a process that is to make any, its classes stand in for some of Java's
- * own. At the start it is told to keep still. When it is known which choices are wanted, it is put
- * there anew, with their seed and their numbers; so what went before, JUnit's start above all, is
- * neither changed nor counted. One choice that is made alone is asked where it comes from.
+ * <p>NonDex does this: in a process that will perturb any, its classes replace some of Java's own.
+ * At the start it is told to do nothing. Once it is known which choices are wanted, it is set up
+ * again, with their seed and their numbers; so what happened before, above all the start of JUnit,
+ * is neither changed nor counted. If a single choice is perturbed, we ask where it comes from.
  */
 public final class Choices {
     private static final String PACKAGE = "edu.illinois.nondex.";
@@ -43,7 +43,7 @@ public final class Choices {
         stack = new File(new File(folder, FOLDER), STACK);
     }
 
-    /** Those that a run is to make; null if it is to make none. */
+    /** The choices that a run perturbs; null if it perturbs none. */
     public static Choices of(Map<?, ?> run) {
         Map<?, ?> wish = (Map<?, ?>) run.get("choices");
         if (wish == null) {
@@ -80,7 +80,7 @@ public final class Choices {
         return type.getField(name).get(null);
     }
 
-    /** From here on, choices are made and counted. */
+    /** From here on, choices are perturbed and counted. */
     public void begin() {
         try {
             place.set(null, nondex);
@@ -89,7 +89,7 @@ public final class Choices {
         }
     }
 
-    /** What there was to choose. */
+    /** The choices that came up. */
     public Map<String, Object> lastWords() throws IOException {
         Object n;
         try {
@@ -100,7 +100,7 @@ public final class Choices {
         List<Object> frames = new ArrayList<>();
         if (stack.exists()) {
             frames.addAll(Files.readAllLines(stack.toPath(), StandardCharsets.UTF_8));
-            // The name of a test, which NonDex was not told.
+            // The name of the test, which NonDex was not told.
             frames.remove(0);
         }
         return Json.object("n", n, "stack", frames);

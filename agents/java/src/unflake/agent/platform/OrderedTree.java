@@ -12,15 +12,15 @@ import org.junit.platform.engine.TestDescriptor;
 import unflake.agent.run.Slot;
 
 /**
- * How does a tree look that is walked in a given order?
+ * How can a tree be arranged so that walking it gives a certain order?
  *
- * <p>All trees are taken apart first; then the attempts are gone through, and for each one the
- * containers around it are opened, those that still are open being kept. A container or a test that
- * is needed a second time is taken from a second copy of the tree, built by the engine under
- * another name: names must be different within one tree, and nothing else looks at them.
+ * <p>First all trees are taken apart; then, attempt by attempt, the containers around it are
+ * opened, except those that are still open. If a container or a test is needed a second time, it is
+ * taken from a second copy of the tree, which the engine builds under another name: names must be
+ * unique within one tree, and nothing else looks at them.
  */
 final class OrderedTree {
-    /** The attempts by the unique ids of tests, and of the containers around them. */
+    /** The attempts, by the unique ids of tests and of the containers around them. */
     private final Map<String, Slot> slots = new HashMap<>();
     private final Map<String, Set<Slot>> around = new HashMap<>();
 
@@ -29,11 +29,13 @@ final class OrderedTree {
     private BiFunction<String, Integer, TestDescriptor> builder;
     private TestDescriptor root;
 
-    /** The tree for these attempts; {@code builder} builds that of a class, in several copies. */
+    /**
+     * The tree for these attempts; {@code builder} builds the tree of a class, in several copies.
+     */
     TestDescriptor arrange(
             List<Slot> wanted, BiFunction<String, Integer, TestDescriptor> builder) {
         this.builder = builder;
-        // From the outside: what is open now, and by which path.
+        // From the outside: the open containers, and their paths.
         List<String> open = new ArrayList<>();
         List<TestDescriptor> opened = new ArrayList<>();
         String top = null;
@@ -69,12 +71,12 @@ final class OrderedTree {
         return slots.get(id);
     }
 
-    /** Remembers a test that came up while another ran: one of its invocations. */
+    /** Remembers a test that appeared while another one ran: one of its invocations. */
     void adopt(String id, Slot slot) {
         slots.put(id, slot);
     }
 
-    /** The attempts below a container; none if it is one we have not placed. */
+    /** The attempts below a container; none if we have not placed it. */
     Set<Slot> below(String id) {
         return around.getOrDefault(id, new LinkedHashSet<>());
     }
@@ -91,7 +93,7 @@ final class OrderedTree {
         return n;
     }
 
-    /** The next copy in which something has not been used yet. */
+    /** The next copy in which this has not been used yet. */
     private TestTree next(String top, String what) {
         int number = used.merge(top + " " + what, 1, Integer::sum) - 1;
         return copy(top, number);

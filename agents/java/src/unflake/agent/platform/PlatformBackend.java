@@ -27,12 +27,12 @@ import unflake.agent.wire.Text;
 /**
  * An engine of the JUnit Platform: Jupiter, or another one that builds a tree and walks it.
  *
- * <p>The platform's own ways do not give every order: an orderer for methods is overruled by the
+ * <p>The platform's own ways cannot give every order: an orderer for methods is overruled by a
  * class that names one, and none of them can run a test twice. But an engine first builds its tree
- * of tests and then walks it as it stands. So we give the launcher an engine of our own, which has
- * the tree built by the true one, arranges it ({@link OrderedTree}), and hands it back to be
- * walked. One launcher request runs all that stands together of one engine, so that what
- * extensions keep for the whole run lives as long as it does under Surefire.
+ * of tests and then walks it as it is. So we give the launcher an engine of our own, which lets the
+ * real one build the tree, arranges it ({@link OrderedTree}), and returns it to be walked.
+ * Consecutive attempts of one engine run in one launcher request, so that what extensions keep for
+ * the whole run lives as long as it does under Surefire.
  */
 final class PlatformBackend implements Backend {
     private static final String JUPITER = "junit-jupiter";
@@ -61,7 +61,7 @@ final class PlatformBackend implements Backend {
                 found.fault(classes.get(0).getName(), Text.trace(fault));
                 return;
             }
-            // One of them is broken; the others are not to suffer for it.
+            // One of them is broken; the others must not suffer for it.
             for (Class<?> type : classes) {
                 collect(Collections.singletonList(type), found);
             }
@@ -106,12 +106,13 @@ final class PlatformBackend implements Backend {
             PlatformBackend alone = new PlatformBackend(engine, null);
             alone.run(slots, Reporter.mute(Watch.NONE), withoutServices());
         } catch (ReflectiveOperationException | IllegalStateException old) {
-            // This version cannot be kept from what the project has put there: no warmth, then.
+            // This version cannot be kept away from what the project has registered, so nothing is
+            // preloaded.
             return;
         }
     }
 
-    /** Nothing that the project has registered takes part; which of it can be depends on JUnit. */
+    /** Excludes everything that the project has registered, as far as the version of JUnit can. */
     private static LauncherConfig.Builder withoutServices() throws ReflectiveOperationException {
         LauncherConfig.Builder config = LauncherConfig.builder();
         for (Method method : LauncherConfig.Builder.class.getMethods()) {
@@ -136,12 +137,12 @@ final class PlatformBackend implements Backend {
         } else {
             plan.configuration.forEach(builder::configurationParameter);
         }
-        // Side by side, tests have no order.
+        // Tests that run in parallel have no order.
         builder.configurationParameter("junit.jupiter.execution.parallel.enabled", "false");
         return builder.build();
     }
 
-    /** No settings from properties and files of the project; since JUnit 5.7. */
+    /** Ignores settings from properties and files of the project; possible since JUnit 5.7. */
     private static void withoutSettings(LauncherDiscoveryRequestBuilder builder) {
         try {
             builder.getClass()
@@ -152,7 +153,7 @@ final class PlatformBackend implements Backend {
         }
     }
 
-    /** The engine, with a tree in our order. */
+    /** The engine, with its tree in our order. */
     private final class Ordered implements TestEngine {
         private final List<Slot> slots;
         private final OrderedTree tree = new OrderedTree();
@@ -163,7 +164,7 @@ final class PlatformBackend implements Backend {
 
         @Override
         public String getId() {
-            // The launcher lets nobody but JUnit itself use names of JUnit's.
+            // The launcher reserves names like JUnit's for JUnit itself.
             return "unflake-" + engine.getId();
         }
 

@@ -8,7 +8,7 @@ import unflake.agent.run.Reporter;
 import unflake.agent.run.Slot;
 import unflake.agent.wire.Text;
 
-/** Which attempt does the JUnit Platform speak of, and what does it say about it? */
+/** Which attempt is an event of the JUnit Platform about, and what does it say? */
 final class PlatformListener implements TestExecutionListener {
     private final OrderedTree tree;
     private final Reporter reporter;
@@ -53,7 +53,8 @@ final class PlatformListener implements TestExecutionListener {
         Throwable why = result.getThrowable().orElse(null);
         switch (result.getStatus()) {
             case SUCCESSFUL:
-                // A method whose invocations were all skipped has not passed; one without any has.
+                // A method has not passed if all its invocations were skipped; but it has if it has
+                // none.
                 if (slot != null && (test.isTest() || !slot.isSettled())) {
                     slot.passed();
                 }
@@ -74,7 +75,7 @@ final class PlatformListener implements TestExecutionListener {
         }
     }
 
-    /** The attempt that is spoken of; an invocation belongs to that of its method. */
+    /** The attempt that an event is about; an invocation belongs to that of its method. */
     private Slot slot(TestIdentifier test) {
         Slot slot = tree.slot(test.getUniqueId());
         if (slot == null && test.getParentId().isPresent()) {

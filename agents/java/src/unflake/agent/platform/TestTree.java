@@ -15,18 +15,18 @@ import org.junit.platform.engine.support.descriptor.MethodSource;
  * Which tests are in a tree that an engine has built?
  *
  * <p>A <em>unit</em> is what we can run and report: a method of a class, with all its invocations,
- * and with the other methods of the same name, because {@code -Dtest=} cannot tell them apart. What
- * stands above units are containers: classes, and whatever an engine puts around them.
+ * and with all methods of the same name, because {@code -Dtest=} cannot distinguish them.
+ * Everything above units is a container: classes, and whatever an engine puts around them.
  */
 final class TestTree {
-    /** Classes whose tests are made anew for each set of arguments, while they run. */
+    /** Classes whose tests are created for each set of arguments, while they run. */
     private static final String TEMPLATE = "class-template";
 
     private final Map<String, Unit> units = new LinkedHashMap<>();
-    /** By the path below the root, which all copies of a tree share. */
+    /** The containers, by their paths below the root, which all copies of a tree share. */
     final Map<String, TestDescriptor> containers = new LinkedHashMap<>();
 
-    /** One test of ours. */
+    /** What we treat as one test. */
     static final class Unit {
         final String id;
         /** The outermost class. */
@@ -96,7 +96,7 @@ final class TestTree {
         return at.getDisplayName();
     }
 
-    /** Without the first segment, in which copies differ. */
+    /** The path without its first segment, in which copies differ. */
     static String path(TestDescriptor at) {
         StringBuilder path = new StringBuilder();
         List<UniqueId.Segment> segments = at.getUniqueId().getSegments();

@@ -7,10 +7,11 @@ import java.io.PrintStream;
  * What does a test write to the standard streams?
  *
  * <p>The streams are replaced once, before the first test, as Surefire does. A test that replaces
- * them itself, and leaves it at that, has polluted the tests after it; that is not for us to undo.
+ * them itself, and leaves it at that, has polluted the tests after it; it is not up to us to undo
+ * that.
  */
 public final class Capture {
-    /** Of each stream: the beginning and the end are kept. */
+    /** How much of each stream is kept: its beginning and its end. */
     private static final int KEPT_BYTES_MAX = 256 * 1024;
 
     private final Kept out = new Kept();
@@ -42,7 +43,7 @@ public final class Capture {
 
         @Override
         public synchronized void write(int b) {
-            // When there is no room any more, the second half goes round.
+            // When it is full, the second half is used as a ring.
             int half = KEPT_BYTES_MAX / 2;
             int at = length < half ? (int) length : half + (int) ((length - half) % half);
             bytes[at] = (byte) b;

@@ -13,9 +13,10 @@ import unflake.agent.wire.Text;
 /**
  * When does an attempt begin, and when is it over?
  *
- * <p>What a class sets up before its first test belongs to that test, what it tears down after its
- * last one to the last. So an attempt begins when its class does, and its end is held back until the
- * next one begins or the class is over. Whatever hangs or dies in between has a test to be blamed.
+ * <p>What a class sets up before its first test belongs to that test, and what it tears down after
+ * its last test to that one. So an attempt begins when its class does, and its end is held back
+ * until the next one begins or the class is over. So whatever hangs or dies in between, there is a
+ * test to blame.
  */
 public final class Reporter {
     private final Messenger messenger;
@@ -36,12 +37,12 @@ public final class Reporter {
         this.tracer = tracer;
     }
 
-    /** One that nobody hears. */
+    /** A reporter that sends nothing. */
     public static Reporter mute(Watch watch) {
         return new Reporter((name, body) -> {}, new Capture(), new HashSet<>(), watch, null);
     }
 
-    /** The attempt begins, unless it is under way; the one before it is over. */
+    /** The attempt begins, unless it is under way already; the previous one is over. */
     public void begin(Slot slot) {
         if (slot == current || slot.isOver()) {
             return;
@@ -56,7 +57,7 @@ public final class Reporter {
         begunAt = System.nanoTime();
     }
 
-    /** The runner has come to the test itself. */
+    /** The runner has reached the test itself. */
     public void run(Slot slot) {
         begin(slot);
         slot.run();
@@ -65,7 +66,7 @@ public final class Reporter {
         }
     }
 
-    /** The runner has done with the test itself, or with a part of it. */
+    /** The runner has finished the test itself, or part of it. */
     public void ran() {
         if (tracer != null) {
             tracer.close();
@@ -112,7 +113,7 @@ public final class Reporter {
         }
     }
 
-    /** A class was left out as a whole. */
+    /** A class was skipped as a whole. */
     public void skippedAround(Collection<Slot> slots, String why) {
         for (Slot slot : slots) {
             begin(slot);
@@ -120,7 +121,7 @@ public final class Reporter {
         }
     }
 
-    /** Whether the runner came to all of them; one that ends early has no more to say. */
+    /** Whether the runner reached all of them; if it stopped early, it has no more to say. */
     public boolean finish(Collection<Slot> slots) {
         flush();
         for (Slot slot : slots) {

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import unflake.agent.wire.Messenger;
 
-/** Tells a person how the tests end. */
+/** Prints for a person how the tests end. */
 public final class ResultPrinter implements Messenger {
     private final List<Slot> slots;
     private final PrintStream out;

@@ -1,6 +1,6 @@
 package unflake.agent.run;
 
-/** One attempt of a run: which test, at which place of the order, and what is known of it. */
+/** One attempt of a run: its test, its position in the order, and what is known about it. */
 public final class Slot {
     public final Test test;
     final int position;
@@ -24,7 +24,7 @@ public final class Slot {
         return isOver;
     }
 
-    /** Whether the runner came to it. */
+    /** Whether the runner reached it. */
     boolean wasRun() {
         return wasRun;
     }
@@ -37,17 +37,17 @@ public final class Slot {
         isOver = true;
     }
 
-    /** Whether something was said of it already. */
+    /** Whether it has a result. */
     public boolean isSettled() {
         return hasPassed || hasFailed || reason != null;
     }
 
-    /** A part of it has passed, which is enough unless another part fails. */
+    /** Part of it has passed, which is enough unless another part fails. */
     public void passed() {
         hasPassed = true;
     }
 
-    /** The first failure is the one that is told; one alone makes the test fail. */
+    /** The first failure is the one that is reported; a single one makes the test fail. */
     public void failed(String where, Throwable why) {
         if (!hasFailed) {
             hasFailed = true;
@@ -62,7 +62,7 @@ public final class Slot {
         }
     }
 
-    /** In the words of the protocol. */
+    /** The outcome in the words of the protocol. */
     String outcome() {
         if (hasFailed) {
             return phase.equals("call") ? "failed" : "error";

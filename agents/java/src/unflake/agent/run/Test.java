@@ -3,13 +3,13 @@ package unflake.agent.run;
 import java.util.Map;
 import unflake.agent.wire.Json;
 
-/** One test: its name as Maven spells it, the class it is kept together with, and who runs it. */
+/** One test: its name as Maven spells it, its class, and what runs it. */
 public final class Test {
-    /** Its place among those that were collected. */
+    /** Its position among the collected tests. */
     final int index;
     /** {@code com.acme.FooTest#bar}. */
     public final String id;
-    /** The class that is asked for; tests of nested classes and of suites belong to it, too. */
+    /** The class to run; it includes tests of nested classes and of suites. */
     public final String top;
     /** {@code junit4}, or the id of an engine of the JUnit Platform. */
     public final String engine;

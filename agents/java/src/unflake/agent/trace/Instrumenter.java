@@ -15,11 +15,11 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /**
- * Has classes say which of their methods run, and which of Java's own they call.
+ * Makes classes report which of their methods run, and which of Java's own they call.
  *
- * <p>Where a method begins, and before each call of something of Java's, stands a call of {@link
- * Probe#hit}. Nothing else is changed: no variable, no branch, no field, no method more. Java's own
- * classes and those of the runner stay as they are.
+ * <p>A call of {@link Probe#hit} is inserted at the beginning of each method and before each call
+ * of a method of Java's own. Nothing else is changed: no additional variable, branch, field or
+ * method. Java's own classes and those of the runner stay as they are.
  */
 public final class Instrumenter implements ClassFileTransformer {
     private static final int API = Opcodes.ASM9;
@@ -27,26 +27,30 @@ public final class Instrumenter implements ClassFileTransformer {
     private static final String ANCESTOR = "java/lang/Object";
     private static final String BEGIN = "<init>";
 
-    /** Packages of Java. Others, too, use {@code javax}: who defines a method is asked later. */
+    /**
+     * Packages of Java. Others use {@code javax}, too: which class defines a method is checked
+     * later.
+     */
     private static final String[] OF_JAVA = {"java/", "javax/", "jdk/", "sun/"};
     /**
-     * Packages that are left alone: of those who run the tests, of what Java makes up, and of those
-     * who make up objects for tests, which are two thirds of all classes where there are any.
+     * Packages that are left alone: those of test runners, of classes that Java generates, and of
+     * libraries that generate objects for tests, which are two thirds of all classes where they are
+     * used.
      */
     private static final String[] LEFT_ALONE = {
         "unflake/agent/", "junit/", "org/junit/", "org/opentest4j/", "org/apiguardian/",
         "org/apache/maven/surefire/", "org/gradle/", "jdk/", "sun/", "com/sun/proxy/",
         "org/mockito/", "net/bytebuddy/", "org/objenesis/",
     };
-    /** Java's own stand-ins, whatever package they are put into. */
+    /** Java's own proxies, whatever package they are in. */
     private static final String STAND_IN = "$Proxy";
     /** Longer than any chain of classes. */
     private static final int ANCESTORS_MAX = 100;
 
-    /** Whose classes stay as they are: Java's own, and ours. */
+    /** The loader of the classes that stay as they are: Java's own, and ours. */
     private final ClassLoader platform = ClassLoader.getSystemClassLoader().getParent();
     private final ClassLoader own = Instrumenter.class.getClassLoader();
-    /** For a class: the one it extends. */
+    /** The superclass of each class. */
     private final Map<String, String> parents = new ConcurrentHashMap<>();
 
     @Override
@@ -64,7 +68,7 @@ public final class Instrumenter implements ClassFileTransformer {
             reader.accept(new Woven(writer, loader), 0);
             return writer.toByteArray();
         } catch (Throwable unwilling) {
-            // Too large, or newer than the library knows: it is not traced, and works.
+            // Too large, or newer than the library knows: it works, but is not traced.
             return null;
         }
     }
@@ -82,7 +86,7 @@ public final class Instrumenter implements ClassFileTransformer {
         return false;
     }
 
-    /** Whether a class that is not of Java extends one that is, and may have inherited methods. */
+    /** Whether a class that is not Java's extends one that is, and may have inherited methods. */
     private boolean isHeir(ClassLoader loader, String name) {
         String at = name;
         for (int i = 0; i < ANCESTORS_MAX; i++) {
@@ -102,7 +106,7 @@ public final class Instrumenter implements ClassFileTransformer {
         return false;
     }
 
-    /** Read, not loaded: to load it now might be too early. */
+    /** Reads the class file, because loading the class now might be too early. */
     private static String parent(ClassLoader loader, String name) {
         try (InputStream in = loader.getResourceAsStream(name + ".class")) {
             return in == null ? ANCESTOR : new ClassReader(in).getSuperName();
@@ -111,7 +115,7 @@ public final class Instrumenter implements ClassFileTransformer {
         }
     }
 
-    /** A class, with probes. */
+    /** Adds probes to a class. */
     private final class Woven extends ClassVisitor {
         private final ClassLoader loader;
         private String name;
@@ -150,7 +154,7 @@ public final class Instrumenter implements ClassFileTransformer {
         }
     }
 
-    /** A method, with probes. */
+    /** Adds probes to a method. */
     private final class Probed extends MethodVisitor {
         private final ClassLoader loader;
         private final Probe.Place place;
@@ -182,7 +186,7 @@ public final class Instrumenter implements ClassFileTransformer {
             super.visitMethodInsn(code, owner, method, signature, isInterface);
         }
 
-        /** A function that is handed on counts as called: {@code generate(Math::random)}. */
+        /** A function that is passed on counts as called: {@code generate(Math::random)}. */
         @Override
         public void visitInvokeDynamicInsn(String method, String signature, Handle maker,
                 Object... arguments) {

@@ -7,17 +7,17 @@ import java.net.URL;
 import java.net.URLClassLoader;
 
 /**
- * Begins a process that is to be traced, before anything of the tests is loaded.
+ * Prepares a process that will be traced, before anything of the tests is loaded.
  *
- * <p>What changes classes has a class loader of its own: the project may have another version of
- * the library that it uses, or tests that count what is loaded.
+ * <p>The code that changes classes has its own class loader: the project may have another version
+ * of the library it uses, or tests that count what is loaded.
  */
 public final class Premain {
     private static final String INSTRUMENTER = "unflake.agent.trace.Instrumenter";
 
     private Premain() {}
 
-    /** {@code arguments} are the folders and jars of what changes classes. */
+    /** {@code arguments} are the folders and jars of the code that changes classes. */
     public static void premain(String arguments, Instrumentation instrumentation)
             throws Exception {
         String[] files = arguments.split(File.pathSeparator);

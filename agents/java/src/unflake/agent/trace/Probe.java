@@ -7,24 +7,24 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the code of a traced process says: that it has come to a place.
+ * Records which places the code of a traced process reaches.
  *
- * <p>Calls of {@link #hit} are put into classes when they are loaded ({@link Instrumenter}),
- * whoever loads them; so this class is on the path of Java's own. It uses nothing that could have
- * such a call in it, and a place that was passed in this test already costs two reads and a
+ * <p>Calls of {@link #hit} are inserted into classes when they are loaded ({@link Instrumenter}),
+ * whatever loads them; so this class is on the path of Java's own. It uses nothing that could
+ * contain such a call, and a place that was already reached in this test costs two reads and a
  * comparison.
  */
 public final class Probe {
-    /** The number of no test: what is passed between tests is not noted. */
+    /** Stands for no test: places reached between tests are not recorded. */
     private static final int CLOSED = 0;
 
     private static final int N_FIRST = 1 << 14;
 
-    /** For each place, the number of the test in which it was passed last. */
+    /** For each place, the number of the test in which it was last reached. */
     private static int[] seen = new int[N_FIRST];
     private static int now = CLOSED;
     private static int nTests = CLOSED;
-    /** Places passed in the test under way. */
+    /** The places reached in the current test. */
     private static int[] passed = new int[N_FIRST];
     private static int nPassed;
 
@@ -33,7 +33,7 @@ public final class Probe {
 
     private Probe() {}
 
-    /** The code has come to this place. */
+    /** Records that the code has reached this place. */
     public static void hit(int place) {
         if (seen[place] != now) {
             note(place);
@@ -51,14 +51,14 @@ public final class Probe {
         passed[nPassed++] = place;
     }
 
-    /** A place that code can come to: where a method begins, or is called. */
+    /** A place in the code: the beginning of a method, or a call of one. */
     public static final class Place {
         public final String owner;
         public final String method;
         public final String signature;
-        /** The name of the file that its code is in; null if it is called here, and is elsewhere. */
+        /** The name of the file that defines it; null for a call, whose code is elsewhere. */
         public final String file;
-        /** The first of its lines; 0 if that is not known. */
+        /** Its first line; 0 if that is unknown. */
         public volatile int line;
 
         public Place(String owner, String method, String signature, String file) {
@@ -69,7 +69,7 @@ public final class Probe {
         }
     }
 
-    /** The number of a place; the same if it was there before. */
+    /** The number of a place, always the same for equal places. */
     public static synchronized int number(Place place) {
         String key = place.owner + ' ' + place.method + place.signature + ' ' + place.file;
         Integer known = NUMBERS.get(key);
@@ -80,7 +80,7 @@ public final class Probe {
         NUMBERS.put(key, number);
         PLACES.add(place);
         if (number == seen.length) {
-            // Who still has the old one has no class with this number in it.
+            // Threads that still use the old array have no class with this number.
             seen = Arrays.copyOf(seen, 2 * number);
         }
         return number;
@@ -96,7 +96,7 @@ public final class Probe {
         now = ++nTests;
     }
 
-    /** It is over: the places that were passed. */
+    /** The test is over; returns the places it reached. */
     public static synchronized int[] close() {
         now = CLOSED;
         return Arrays.copyOf(passed, nPassed);

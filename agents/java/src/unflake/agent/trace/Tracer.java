@@ -12,9 +12,9 @@ import unflake.agent.wire.Json;
 /**
  * Which functions does each test call?
  *
- * <p>From when the runner comes to a test until it has done with it, on all threads: what the code
- * has passed ({@link Probe}) is told by name. A method of Java's own goes by the class that defines
- * it, whatever class the caller knows it by, and counts only if that class is Java's.
+ * <p>From the moment the runner reaches a test until it is done with it, on all threads, the places
+ * that code reaches ({@link Probe}) are reported by name. A method of Java's own is named by the
+ * class that defines it, whichever class the caller uses, and counts only if that class is Java's.
  */
 public final class Tracer {
     private static final ClassLoader PLATFORM = ClassLoader.getSystemClassLoader().getParent();
@@ -22,7 +22,7 @@ public final class Tracer {
     private static final String DIGITS = "0123456789abcdef";
     private static final int NOBODY = -1;
 
-    /** By which numbers the engine knows functions, and those it does not know yet. */
+    /** The numbers by which the engine knows functions, including new ones. */
     private final Map<String, Integer> numbers = new HashMap<>();
     private final Map<Integer, Integer> byPlace = new HashMap<>();
     private List<Object> news = new ArrayList<>();
@@ -30,7 +30,7 @@ public final class Tracer {
     private Set<Integer> called = new LinkedHashSet<>();
     private boolean isOpen;
 
-    /** A test begins, or goes on: one may have several parts. */
+    /** A test begins, or continues: it may have several parts. */
     public void open() {
         if (!isOpen) {
             isOpen = true;
@@ -38,7 +38,7 @@ public final class Tracer {
         }
     }
 
-    /** A test, or a part of one, is over. */
+    /** A test, or part of one, is over. */
     public void close() {
         if (!isOpen) {
             return;
@@ -52,7 +52,7 @@ public final class Tracer {
         }
     }
 
-    /** What the test has called that is over, as a message; the next one begins with nothing. */
+    /** The message about the test that is over; the next test begins with nothing. */
     public Map<String, Object> take(int position, int attempt) {
         close();
         StringBuilder digits = new StringBuilder();
@@ -98,7 +98,7 @@ public final class Tracer {
         return number;
     }
 
-    /** The class of Java's that has the method; null if it is not one of Java's. */
+    /** The class of Java's own that defines the method; null if none does. */
     private static String definer(Probe.Place place) {
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
         try {
@@ -108,7 +108,7 @@ public final class Tracer {
                         .fromMethodDescriptorString(place.signature, loader)
                         .parameterArray();
                 Class<?> found = definer(type, place.method, parameters);
-                // One that takes whatever it is given (`MethodHandle.invoke`) is not found.
+                // A method that takes any arguments (`MethodHandle.invoke`) is not found.
                 type = found == null ? type : found;
             }
             ClassLoader by = type.getClassLoader();
@@ -138,7 +138,7 @@ public final class Tracer {
         return null;
     }
 
-    /** As one would write them: {@code (int,String[])}. */
+    /** The types as they are written in code: {@code (int,String[])}. */
     static String parameters(String signature) {
         List<String> words = new ArrayList<>();
         int at = 1;

@@ -4,16 +4,16 @@ import java.util.Map;
 import unflake.agent.wire.Json;
 import unflake.agent.wire.Text;
 
-/** One thing that is different from what it was. */
+/** A difference between two states. */
 final class Change {
-    /** Characters of a value that are shown; who needs more looks at the value itself. */
+    /** How many characters of a value are shown. */
     static final int TEXT_MAX = 200;
 
     final String where;
     final String kind;
-    /** Null if it was not there. */
+    /** Null if there was none. */
     final String before;
-    /** Null if it is gone. */
+    /** Null if there is none any more. */
     final String after;
     private final Undo undo;
 
@@ -30,7 +30,7 @@ final class Change {
         this.undo = undo;
     }
 
-    /** Null if it is as it was, else why not. */
+    /** Null if it was put back, else why not. */
     String undo() {
         try {
             undo.run();
@@ -46,8 +46,8 @@ final class Change {
     }
 
     /**
-     * Whether an item that was asked for is this one, is part of it, or holds it: the same state
-     * can be told in finer or coarser grains.
+     * Whether a requested item is this one, part of it, or contains it: the same state can be
+     * reported in finer or coarser grains.
      */
     boolean isConcernedBy(String item) {
         String brief = item.length() < where.length() ? item : where;

@@ -21,13 +21,13 @@ import unflake.agent.jvm.JavaInternals;
 /**
  * What is different between two readings of a value, and how is it undone?
  *
- * <p>In as fine grains as it can be put back: the entry of a map, the field of an object. What was
- * replaced by another object, has another size, or has no order is told as a whole. Undoing is done
- * in the thing itself where it is still the same one, else by putting the old one in its place,
- * with what it held then.
+ * <p>Changes are reported in the finest grains that can be put back: the entry of a map, the field
+ * of an object. What was replaced by another object, has another size, or has no order is reported
+ * as a whole. A change is undone in the object itself if that is still the same one, else by
+ * putting the old object in its place, with what it held then.
  */
 final class Difference {
-    /** A list with more items changed is told as a whole. */
+    /** A list with more changed items is reported as a whole. */
     private static final int ITEMS_TOLD_MAX = 5;
 
     private final String kind;
@@ -48,7 +48,7 @@ final class Difference {
         void put(Object value) throws Exception;
     }
 
-    /** Compares what was at a place with what is there; either may be null for nothing at all. */
+    /** Compares the old and the new value of a place; null for a place that does not exist. */
     void compare(String where, Node was, Node is, Put put, Change.Undo remove) {
         if (was == null) {
             add(where, null, is.show(), remove);
@@ -93,7 +93,7 @@ final class Difference {
         }
     }
 
-    /** The old value comes back, with what it held. */
+    /** Puts back the old value, with what it held. */
     private void rebind(Node was, Put put) throws Exception {
         boolean hadContents = was.shape != Node.Shape.WHOLE || was.contents != null;
         if (hadContents) {
@@ -102,14 +102,14 @@ final class Difference {
         try {
             put.put(was.wrapped);
         } catch (Exception closed) {
-            // Where it is the same thing, its contents are all there is to put back.
+            // If the object is the same, only its contents need to be put back.
             if (!hadContents) {
                 throw closed;
             }
         }
     }
 
-    /** Everything below holds what it held. */
+    /** Restores the contents of everything below. */
     private void reset(Node node) throws Exception {
         if (node.shape == Node.Shape.WHOLE) {
             resetWhole(node);
@@ -215,7 +215,7 @@ final class Difference {
 
     private static void removePart(Node was, Node is, String label) {
         if (was.shape == Node.Shape.MAP) {
-            // The key came after the beginning, so that only the later reading has it.
+            // The key is new, so that only the later reading has it.
             removeKey((Map<?, ?>) was.value, is.keys.get(label));
         } else if (was.value instanceof ThreadLocal) {
             ((ThreadLocal<?>) was.value).remove();

@@ -13,10 +13,10 @@ import java.util.TreeSet;
 import unflake.agent.jvm.JavaInternals;
 
 /**
- * Which objects of this process are the program's?
+ * Which objects of this process belong to the program?
  *
- * <p>What static fields hold, of classes whose file lies in an output folder of the project, and
- * which are loaded and initialised. None is loaded or initialised for it.
+ * <p>Those in static fields of classes whose file is in an output folder of the project, and which
+ * are loaded and initialised. No class is loaded or initialised for this.
  */
 public final class Heap {
     static final String KIND = "static-field";
@@ -55,7 +55,7 @@ public final class Heap {
         return internals;
     }
 
-    /** The classes that were initialised since this was asked last. */
+    /** The classes that were initialised since the last call. */
     List<String> awoken() {
         List<String> awoken = new ArrayList<>();
         ClassLoader loader = ClassLoader.getSystemClassLoader();
@@ -79,7 +79,7 @@ public final class Heap {
                 }
             }
         } catch (LinkageError broken) {
-            // A class one of whose fields is of a class that is missing: then nobody can tell.
+            // A field of this class has a type that is missing: then nobody can tell.
             return new ArrayList<>();
         }
         return statics;
@@ -91,7 +91,7 @@ public final class Heap {
                 && (type.isPrimitive() || type == String.class || type == Class.class);
     }
 
-    /** What there is now, by class and field. */
+    /** The current values, by class and field. */
     Map<Field, Node> read(boolean isKept) {
         awoken();
         Reader reader = new Reader(internals, names, isKept);
@@ -101,7 +101,7 @@ public final class Heap {
                 try {
                     nodes.put(field, reader.read(Reader.get(field, null)));
                 } catch (RuntimeException | LinkageError unread) {
-                    // Another thread was at it, or a class is missing that it refers to.
+                    // Another thread was changing it, or a class that it refers to is missing.
                     isInPart = true;
                 }
             }
@@ -110,7 +110,7 @@ public final class Heap {
         return nodes;
     }
 
-    /** What is different; a field that one of them does not know has no before, and is left out. */
+    /** The differences; a field that one reading does not have is left out. */
     List<Change> changes(Map<Field, Node> before, Map<Field, Node> after) {
         Difference difference = new Difference(KIND, internals);
         for (Map.Entry<Field, Node> entry : after.entrySet()) {

@@ -3,7 +3,7 @@ package unflake.agent.watch;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What a value held when it was read: one text, or parts by the names Java has for them. */
+/** What a value held when it was read: one text, or parts named as in Java. */
 final class Node {
     /** How a value holds its parts, and so how one of them is put back. */
     enum Shape { WHOLE, FIELDS, MAP, LIST, ARRAY, SET, BOX }
@@ -11,17 +11,17 @@ final class Node {
     final Shape shape;
     /** The name of its class. */
     final String type;
-    /** Of what has no parts: what must be the same for it to be the same. */
+    /** For a value without parts: equal stamps mean equal values. */
     final String stamp;
-    /** Of what has no parts: how it is shown. */
+    /** For a value without parts: the text that shows it. */
     private final String text;
-    /** Of what has parts: who it is. */
+    /** For a value with parts: its identity. */
     final int identity;
-    /** The value itself, without wrappers; null unless it may have to be put back. */
+    /** The value without wrappers; null unless it may have to be put back. */
     final Object value;
-    /** With its wrappers. */
+    /** The value with its wrappers. */
     Object wrapped;
-    /** What it takes to put back the contents of a value that has no parts, if it can change. */
+    /** What is needed to restore a value without parts, if it can change. */
     Object contents;
     final Map<String, Node> parts = new LinkedHashMap<>();
     /** The keys of a map, by the names of the parts. */
@@ -64,7 +64,7 @@ final class Node {
         return true;
     }
 
-    /** As much of it as is worth reading. */
+    /** As much of the value as is worth reading. */
     String show() {
         StringBuilder out = new StringBuilder();
         show(out);
@@ -97,7 +97,7 @@ final class Node {
         out.append(isNamed ? ")" : isList ? "]" : "}");
     }
 
-    /** Without package and outer classes; one without a name of its own goes by its number. */
+    /** The name without package and outer classes; an anonymous class is named by its number. */
     static String simple(String type) {
         String name = type.substring(type.lastIndexOf('.') + 1);
         String inner = name.substring(name.lastIndexOf('$') + 1);

@@ -11,22 +11,22 @@ import java.util.Properties;
 import java.util.TimeZone;
 import unflake.agent.jvm.JavaInternals;
 
-/** What is the state of the process, besides the objects of the program? By Java's names for it. */
+/** The state of the process apart from the program's objects, by Java's names for it. */
 final class ProcessState {
     /** More threads than a process can have. */
     private static final int THREADS_MAX = 100_000;
 
     private final JavaInternals internals;
 
-    /** One place. */
+    /** One place that is watched. */
     private static final class Item {
         final String kind;
-        /** What must be the same for it to be the same. */
+        /** Equal stamps mean equal values. */
         final String stamp;
         final String text;
-        /** Puts back what was there when it was read; null if that cannot be done. */
+        /** Restores the value that was read; null if that cannot be done. */
         final Change.Undo putBack;
-        /** Takes it away; null if that cannot be done. */
+        /** Removes the place; null if that cannot be done. */
         final Change.Undo remove;
 
         Item(String kind, String stamp, String text, Change.Undo putBack, Change.Undo remove) {
@@ -38,14 +38,14 @@ final class ProcessState {
         }
     }
 
-    /** What was there, by place. */
+    /** The state of all places. */
     static final class Reading {
         private final Map<String, Item> items = new LinkedHashMap<>();
     }
 
     ProcessState(JavaInternals internals) {
         this.internals = internals;
-        // Java finds it out when it is asked first, and writes it down; so it is not a change.
+        // Java determines it on first use, and stores it; this is not a change by a test.
         TimeZone.getDefault();
     }
 
@@ -119,7 +119,7 @@ final class ProcessState {
 
     private void readTimeZone(Map<String, Item> items) {
         TimeZone zone = (TimeZone) internals.field(TimeZone.class, "defaultTimeZone", null);
-        // A zone of the program's own is not asked anything.
+        // A time zone class of the program is not called.
         boolean isJavas = zone != null && zone.getClass().getClassLoader() == null;
         String text = isJavas ? zone.getID() + " " + zone.getRawOffset() : identity(zone);
         String shown = isJavas ? zone.getID() : text;

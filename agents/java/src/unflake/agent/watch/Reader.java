@@ -21,19 +21,19 @@ import java.util.concurrent.atomic.AtomicReference;
 import unflake.agent.jvm.JavaInternals;
 
 /**
- * What does a value hold, without its noticing?
+ * What does a value hold, read without its noticing?
  *
  * <p>No code of the tested program is called: no {@code equals}, {@code hashCode}, {@code toString}
  * or iterator of its classes. Its objects are read field by field. Java's own (numbers, text,
- * collections) are asked, if their class is exactly Java's; wrappers around others are looked
- * through first. Everything else, objects of libraries among them, is watched by its identity.
+ * collections) are called, if their class is exactly Java's; wrappers around others are removed
+ * first. Everything else, including objects of libraries, is watched by its identity.
  */
 final class Reader {
-    /** Below one static field. What is beyond is not watched. */
+    /** The most objects read below one static field. What is beyond is not watched. */
     private static final int OBJECTS_MAX = 20_000;
-    /** Of a larger container, the size is watched. */
+    /** Of a larger container, only the size is watched. */
     private static final int ITEMS_MAX = 5_000;
-    /** Chains of objects beyond would exhaust the stack. */
+    /** Longer chains of objects would exhaust the stack. */
     private static final int DEPTH_MAX = 100;
     /** Longer texts are compared by length and hash. */
     private static final int STAMP_MAX = 1_000;
@@ -46,7 +46,7 @@ final class Reader {
     private Map<Object, String> seen;
     private boolean isInPart;
 
-    /** Values are kept if they may have to be put back. */
+    /** Keeps the values if they may have to be put back. */
     Reader(JavaInternals internals, Set<String> project, boolean isKept) {
         this.internals = internals;
         this.project = project;
@@ -54,16 +54,16 @@ final class Reader {
         this.shapes = new Shapes(internals);
     }
 
-    /** Whether something was too large to be read as a whole. */
+    /** Whether something was too large to be read completely. */
     boolean isInPart() {
         return isInPart;
     }
 
-    /** What a static field holds. */
+    /** Reads the value of a static field. */
     Node read(Object root) {
         seen = new IdentityHashMap<>();
         if (root instanceof Enum && project.contains(root.getClass().getName())) {
-            // Elsewhere a name; but its fields are state like any other.
+            // Elsewhere this is only named; but its fields are state like any other.
             return fields(root, "", 0);
         }
         return read(root, "", 0);
@@ -90,7 +90,7 @@ final class Reader {
         return node;
     }
 
-    /** Values that cannot change; null for others. */
+    /** Reads a value that cannot change; null for others. */
     private Node plain(Object value) {
         if (value == null) {
             return Node.whole("null", "null", "null", null);
@@ -118,7 +118,7 @@ final class Reader {
         return null;
     }
 
-    /** Java's own values that can change without holding anything; null for others. */
+    /** Reads Java's own values that can change without holding anything; null for others. */
     private Node stamped(Object value) {
         String stamp;
         Object contents;
@@ -208,7 +208,7 @@ final class Reader {
         for (int i = 0; i < items.size(); i++) {
             String label = "[" + i + "]";
             Node item = read(items.get(i), path + label, depth + 1);
-            // What is in a set is known by what it is.
+            // The elements of a set are identified by their contents.
             node.parts.put(shape == Node.Shape.SET ? free(node.parts, item.show()) : label, item);
         }
         return node;
@@ -219,7 +219,7 @@ final class Reader {
             return large(map, map.size());
         }
         Node node = Node.holder(Node.Shape.MAP, map, isKept);
-        // By name, because the map may have put them into another order since.
+        // Matched by name, because the map may have reordered them since.
         Map<String, Object[]> entries = new TreeMap<>();
         for (Map.Entry<?, ?> entry : map.entrySet()) {
             String shown = read(entry.getKey(), path + ".key", depth + 1).show();
@@ -248,7 +248,7 @@ final class Reader {
         Node node = Node.holder(Node.Shape.FIELDS, value, isKept);
         for (Class<?> at = value.getClass(); at != null; at = at.getSuperclass()) {
             if (at.getClassLoader() == null) {
-                // What it has from a class of Java's can only be asked for through the program.
+                // What it inherits from a class of Java's could only be read through the program.
                 isInPart |= value instanceof Collection || value instanceof Map;
                 break;
             }

@@ -7,12 +7,15 @@ import java.util.Map;
 import java.util.Set;
 import unflake.agent.jvm.JavaInternals;
 
-/** Which of Java's own values can be asked what they hold? None that would ask the program. */
+/** Which of Java's own values can be asked what they hold, without calling the program? */
 final class Shapes {
-    /** A wrapper within a wrapper, and so on. */
+    /** The deepest nesting of wrappers. */
     private static final int WRAPPERS_MAX = 10;
 
-    /** These hold what they hold themselves, and say so without comparing or hashing it. */
+    /**
+     * Collections that hold their elements themselves, and list them without comparing or hashing
+     * them.
+     */
     private static final Set<String> COLLECTIONS = names("java.util.",
             "ArrayList", "LinkedList", "Vector", "Stack", "ArrayDeque", "PriorityQueue",
             "HashSet", "LinkedHashSet", "TreeSet", "RegularEnumSet", "JumboEnumSet",
@@ -30,7 +33,7 @@ final class Shapes {
             "EnumMap", "Collections$EmptyMap", "Collections$SingletonMap",
             "ImmutableCollections$Map1", "ImmutableCollections$MapN",
             "concurrent.ConcurrentHashMap", "concurrent.ConcurrentSkipListMap");
-    /** Values that never change, and have a text that tells them apart. */
+    /** Values that never change, and whose text distinguishes them. */
     private static final Set<String> PLAIN = names("java.",
             "lang.Boolean", "lang.Character", "lang.Byte", "lang.Short", "lang.Integer",
             "lang.Long", "lang.Float", "lang.Double", "math.BigInteger", "math.BigDecimal",
@@ -57,14 +60,14 @@ final class Shapes {
         return MAPS.contains(value.getClass().getName());
     }
 
-    /** Whether it goes on by itself, and is not made of what it holds. */
+    /** Whether it changes by itself, and does not consist of what it holds. */
     static boolean isAlive(Object value) {
         return value instanceof Thread
                 || value instanceof ClassLoader
                 || value instanceof Throwable;
     }
 
-    /** What is inside of {@code Collections.unmodifiableList(...)} and the like. */
+    /** The value inside {@code Collections.unmodifiableList(...)} and the like. */
     Object unwrap(Object value) {
         Object inside = value;
         for (int n = 0; n < WRAPPERS_MAX; n++) {

@@ -18,14 +18,13 @@ import unflake.agent.wire.Json;
  * Which classes will these tests use?
  *
  * <p>A class has no state before it is initialised, and a polluter often is the first to use what
- * it pollutes: then there is nothing to compare with, and nothing to go back to. To initialise
- * every class of the project beforehand would start what no test starts. So another process runs
- * the same tests first and writes down which classes of the project they have initialised; these
- * are initialised here before the first look. What it has found is kept for the runs of the same
- * tests that follow.
+ * it pollutes: then there is nothing to compare with, and nothing to go back to. Initialising every
+ * class of the project beforehand would start things that no test starts. So another process runs
+ * the same tests first and writes down which classes of the project they initialise; these are
+ * initialised here before the first look. The result is kept for later runs of the same tests.
  */
 public final class UsedClasses implements Watch {
-    /** The engine bears half a minute of silence. */
+    /** The engine tolerates half a minute of silence. */
     public static final long SECONDS_MAX = 20;
 
     private final Heap heap;
@@ -51,7 +50,7 @@ public final class UsedClasses implements Watch {
             try {
                 Class.forName(type, true, loader);
             } catch (Throwable broken) {
-                // Then it is for the tests, too.
+                // Then it also fails for the tests.
                 continue;
             }
         }
@@ -83,8 +82,8 @@ public final class UsedClasses implements Watch {
     }
 
     /**
-     * In the other process: notes into a file what the tests initialise. At once, because a test
-     * may end the process.
+     * In the other process: writes what the tests initialise to a file. This is done at once,
+     * because a test may end the process.
      */
     public static Watch notedIn(String file, List<String> folders) throws IOException {
         return new UsedClasses(new Heap(folders), new PrintStream(file, "UTF-8"));

@@ -3,28 +3,28 @@ package unflake.agent.watch;
 import java.util.Map;
 import unflake.agent.wire.Json;
 
-/** Who looks at the state of the process between tests, if anybody is to. */
+/** Looks at the state of the process between tests, if that is wanted. */
 public interface Watch {
-    /** Whether something is to be put back before the first attempt at this position. */
+    /** Whether something must be put back before the first attempt at this position. */
     default boolean isDue(int position) {
         return false;
     }
 
-    /** Puts it back; what came of it, as a message. */
+    /** Puts it back; returns the message about it. */
     default Map<String, Object> restore() {
         throw new IllegalStateException("nothing is due");
     }
 
-    /** Adds to the end of an attempt what it has changed. */
+    /** Adds the changes of an attempt to the message about its end. */
     void look(Map<String, Object> end);
 
-    /** What the end of the run tells: whether something was not watched. */
+    /** What the end of the run reports: whether something was not watched. */
     Map<String, Object> lastWords();
 
-    /** A run that nobody watches. */
+    /** A run that is not watched. */
     Watch NONE = new Unwatched(false);
 
-    /** A run that nobody can watch, though somebody asked for it. */
+    /** A run that should be watched but cannot be. */
     Watch BLIND = new Unwatched(true);
 
     /** Sees nothing. */

@@ -11,26 +11,26 @@ import unflake.agent.wire.Json;
  * What did each test leave changed, and what if it had not?
  *
  * <p>State is read before the first test and after each one; the difference is what that test
- * changed. In a run that asks for it, some of it is put back between two tests; then the beginning
- * is remembered with everything it held, and not only how it looked.
+ * changed. If a run asks for it, some of the state is put back between two tests; then the
+ * beginning is remembered with everything it held, and not only its looks.
  *
  * <p>A class that a test is the first to use has no state before that test. So the classes that the
  * tests of this run will use are initialised first ({@link UsedClasses}).
  */
 public final class Watcher implements Watch {
-    /** Changes that are told of one attempt; of the rest the number. */
+    /** How many changes of one attempt are reported; the rest is only counted. */
     private static final int CHANGES_MAX = 50;
     private static final int RESTORED_MAX = 1_000;
 
     private final Heap heap;
     private final ProcessState process;
-    /** Which kinds are told; null for none. */
+    /** The kinds to report; null for none. */
     private final Set<String> kinds;
     private final Wish wish;
     private final State first;
     private State last;
 
-    /** What is to be put back, and when. */
+    /** What to put back, and when. */
     public static final class Wish {
         final int before;
         final List<String> items;

@@ -14,9 +14,9 @@ import java.util.Map;
  * How do frames reach the engine?
  *
  * <p>A frame is four bytes of length, big endian, then one JSON object with one key, the message's
- * name. They go through pipes that this process has inherited: every Java can open them, as the
- * files they are, while only Java 16 and newer can connect to the engine's socket. Nor are they
- * closed when a test interrupts the thread that writes, as a channel would be.
+ * name. Frames go through pipes that this process has inherited: every Java can open them as files,
+ * while only Java 16 and newer can connect to the engine's socket. And they are not closed when a
+ * test interrupts the thread that writes, as a channel would be.
  */
 public final class Connection implements Messenger {
     private static final int FRAME_BYTES_MAX = 256 << 20;
@@ -54,12 +54,12 @@ public final class Connection implements Messenger {
             return new Connection(new FileInputStream(toServer), new FileOutputStream(fromServer));
         }
 
-        /** Nobody ever speaks to a run. */
+        /** The connection of a run, on which the engine never sends anything. */
         public Connection run() throws IOException {
             return new Connection(null, new FileOutputStream(fromRun));
         }
 
-        /** Who waits for the engine's next message hears this one, from ourselves. */
+        /** Sends a message to ourselves, for the thread that waits for the engine's next one. */
         public void hush() throws IOException {
             try (OutputStream self = new FileOutputStream(toServer)) {
                 self.write(frame("{\"stop\": {}}"));
@@ -72,7 +72,7 @@ public final class Connection implements Messenger {
         say(Json.write(Json.object(name, body)));
     }
 
-    /** Says one message that is written already; it is out when this returns. */
+    /** Sends a message that is already written; it is out when this returns. */
     public synchronized void say(String json) {
         if (isGone) {
             return;
@@ -80,7 +80,7 @@ public final class Connection implements Messenger {
         try {
             out.write(frame(json));
         } catch (IOException gone) {
-            // The engine has given this run up; its end will be seen by who reads.
+            // The engine has given this run up; the reading thread will notice its end.
             isGone = true;
         }
     }

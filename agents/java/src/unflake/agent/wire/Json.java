@@ -31,7 +31,7 @@ public final class Json {
         return value;
     }
 
-    /** An object, from names and values in turn; a null value is left out. */
+    /** An object made of alternating names and values; null values are left out. */
     public static Map<String, Object> object(Object... pairs) {
         Map<String, Object> object = new LinkedHashMap<>();
         for (int i = 0; i < pairs.length; i += 2) {
@@ -83,7 +83,7 @@ public final class Json {
             } else if (c == '\n') {
                 out.append("\\n");
             } else if (isLoneSurrogate(text, i)) {
-                // A strict reader knows no character for it: shown as it would be written.
+                // A strict reader knows no character for it: shown as an escape.
                 out.append("\\\\u").append(hex(c));
             } else if (c < ' ' || c > '~') {
                 out.append("\\u").append(hex(c));

@@ -9,9 +9,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What the adapter has found out about a module: written once, read at each start. */
+/** What the adapter knows about a module: written once, read at each start. */
 public final class Plan {
-    /** Where what was collected is kept, beside the plan. */
+    /** The file with the collected tests, next to the plan. */
     private static final String COLLECTED = "collected.json";
 
     /** The folder of the module. */
@@ -20,18 +20,18 @@ public final class Plan {
     public final List<String> classes;
     /** Whether the JUnit Platform runs them; else JUnit 4 does. */
     public final boolean isPlatform;
-    /** What Surefire sets in the process it starts. */
+    /** Properties that Surefire sets in the process it starts. */
     public final Map<String, String> properties;
-    /** For the JUnit Platform. */
+    /** Configuration of the JUnit Platform. */
     public final Map<String, String> configuration;
     public final List<String> groups;
     public final List<String> excludedGroups;
     public final List<String> includedEngines;
     public final List<String> excludedEngines;
-    /** Where the classes of the project are: folders. */
+    /** The folders with the classes of the project. */
     public final List<String> folders;
 
-    /** The class path as the build tool spells it, if this process has another; else null. */
+    /** The class path of the build tool, if this process has a different one; else null. */
     public final String classPath;
 
     private final File file;
@@ -56,7 +56,7 @@ public final class Plan {
         return new Plan(file, (Map<?, ?>) Json.parse(text(file)));
     }
 
-    /** The message that says what was collected, as it was written then. */
+    /** The message with the collected tests, as it was written then. */
     public String collected() throws IOException {
         return text(new File(file.getParentFile(), COLLECTED));
     }

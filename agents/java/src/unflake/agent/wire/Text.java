@@ -5,10 +5,10 @@ import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Foreign text, bounded: what a failure says. It may be anything, and may fail in saying it. */
+/** Foreign text, bounded: what a failure says. It can be anything, and reading it may fail. */
 public final class Text {
     private static final int LENGTH_MAX = 64 * 1024;
-    /** Who runs the tests, and how they are called: the same in every trace. */
+    /** Code that runs the tests: the same in every trace. */
     private static final String[] RUNNER = {
         "unflake.agent.", "org.junit.", "junit.framework.", "jdk.internal.reflect.",
         "java.lang.reflect.", "sun.reflect.",
@@ -17,7 +17,7 @@ public final class Text {
 
     private Text() {}
 
-    /** The middle is cut out of what is too long. */
+    /** Text that is too long loses its middle. */
     public static String bounded(String text) {
         if (text.length() <= LENGTH_MAX) {
             return text;
@@ -47,7 +47,7 @@ public final class Text {
         }
     }
 
-    /** The stack trace, with the frames that say where in the project it was. */
+    /** The stack trace, with the frames that show where in the project it was. */
     public static String trace(Throwable failure) {
         StringWriter out = new StringWriter();
         try {
@@ -58,7 +58,7 @@ public final class Text {
         return telling(out.toString());
     }
 
-    /** A stack trace without the frames of the runner, and without what lies below the test. */
+    /** The stack trace without frames of the runner, and without those below the test. */
     static String telling(String trace) {
         StringBuilder text = new StringBuilder();
         List<String> frames = new ArrayList<>();
