@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Cause, CleanersOf, Confidence, Contrast, Dependencies, Environment, Factor, Factors, Finding,
-    Group, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Tried, Verdict,
+    Cause, CleanersOf, Confidence, Contrast, Control, Dependencies, Environment, Factor, Factors,
+    Finding, Group, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Tried,
+    Verdict,
 };
 
 use crate::{
@@ -73,6 +74,9 @@ struct Saved {
     n_recalled: u64,
     wall_micros: u64,
     n_orders: u64,
+    /// Whether the runner kept an order of its own, so that all of these were the same one.
+    #[serde(default)]
+    keeps_order: bool,
     flake_rate_detectable: f64,
     #[serde(default)]
     n_seeds: u64,
@@ -308,6 +312,7 @@ impl Saved {
             n_recalled: study.n_recalled,
             wall_micros: micros(study.wall_time),
             n_orders: study.n_orders,
+            keeps_order: study.suite.keeps_order(),
             flake_rate_detectable: study.flake_rate_detectable,
             n_seeds: study.n_seeds,
             confidence: study.confidence.get(),
@@ -326,6 +331,11 @@ impl Saved {
     /// `None` if something in it does not exist: a test, a verdict, a probability.
     fn restore(self, suite: Rc<Suite>) -> Option<Study> {
         let n_tests = suite.n_tests();
+        let suite = if self.keeps_order {
+            Rc::new(Rc::unwrap_or_clone(suite).controlled(Control::FIXED))
+        } else {
+            suite
+        };
         let cause = |it: SavedCause| {
             let (culprits, tests) = (tests(it.culprits, n_tests)?, tests(it.tests, n_tests)?);
             Some(Cause { culprits, tests })
