@@ -10,7 +10,7 @@ use unflake_adapter::{
     Opening, Outcomes, Part, PlainRunner, Readied, examine_engine, folders_of_project, named,
     with_causes,
 };
-use unflake_engine::{Interrupt, Launch, Level, Limits, PlainEnding};
+use unflake_engine::{Interrupt, Launch, Level, Limits, PlainEnding, Said};
 use unflake_known::junit_xml::{self, Address, CiReport, NoReport};
 use unflake_model::{Control, OrderControl, OutcomeKind, TestId};
 
@@ -260,7 +260,7 @@ struct CommandRunner<'a> {
 }
 
 impl CommandRunner<'_> {
-    fn ended(&self, ids: &[&str], took: Duration) -> Result<Outcomes, String> {
+    fn ended(&self, ids: &[&str], took: Duration) -> Result<Vec<Said>, String> {
         let time_max = self.around.time_max(took, GRANTED);
         let plain = Plain { project: self.project, time_max };
         let run = plain.run(ids, self.around.interrupt).map_err(|error| with_causes(&error))?;
@@ -268,19 +268,23 @@ impl CommandRunner<'_> {
             PlainEnding::TimedOut => Err("it took too long".to_owned()),
             PlainEnding::Interrupted => Err("it was interrupted".to_owned()),
             PlainEnding::Refused => Err("it refused the tests".to_owned()),
-            PlainEnding::Complete | PlainEnding::Died(_) => Ok(named(ids, run.tests)),
+            PlainEnding::Complete | PlainEnding::Died(_) => Ok(run.tests),
         }
+    }
+
+    fn outcomes(&self, ids: &[&str], took: Duration) -> Result<Outcomes, String> {
+        Ok(named(ids, self.ended(ids, took)?))
     }
 }
 
 impl PlainRunner for CommandRunner<'_> {
     fn run_suite(&self, took: Duration) -> Result<Outcomes, String> {
         let tests = &self.around.collected.tests;
-        self.ended(&tests.iter().map(|test| test.id.as_str()).collect::<Vec<_>>(), took)
+        self.outcomes(&tests.iter().map(|test| test.id.as_str()).collect::<Vec<_>>(), took)
     }
 
     fn run(&self, tests: &[&TestId], took: Duration) -> Result<Outcomes, String> {
-        self.ended(&tests.iter().map(|id| id.as_str()).collect::<Vec<_>>(), took)
+        self.outcomes(&tests.iter().map(|id| id.as_str()).collect::<Vec<_>>(), took)
     }
 
     fn command(&self, tests: &[&TestId]) -> Option<String> {
@@ -288,9 +292,15 @@ impl PlainRunner for CommandRunner<'_> {
         Some(Plain { project: self.project, time_max: Duration::ZERO }.command(&ids))
     }
 
-    // The outcomes of a plain run are kept by name, which two attempts share.
-    fn run_twice(&self, _: &TestId, _: Duration) -> Result<Option<OutcomeKind>, String> {
-        Ok(None)
+    fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
+        if !self.project.settings.row.repeats {
+            return Ok(None);
+        }
+        let id = test.as_str();
+        let said = self.ended(&[id, id], took)?;
+        let mut kinds = said.iter().map(|said| said.outcome.kind());
+        let is_fine = |kind: &OutcomeKind| *kind == OutcomeKind::Passed;
+        Ok(kinds.clone().find(|kind| !is_fine(kind)).or_else(|| kinds.next()))
     }
 
     fn command_twice(&self, test: &TestId) -> Option<String> {
