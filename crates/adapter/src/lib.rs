@@ -62,8 +62,9 @@ pub trait Adapter: Sync {
     /// Looks at everything that running tests needs, and runs none.
     fn examine(&self, opening: &Opening<'_>, limits: &Limits) -> Examination;
 
-    /// What a test of this runner is called in JUnit XML.
-    fn address(&self, id: &str) -> Address;
+    /// What a test of this runner is called in JUnit XML, where this stands between class and name
+    /// in its id, if the project says so.
+    fn address(&self, id: &str, between: Option<&str>) -> Address;
 
     /// How its tests are spelled, as an example for people who misspell one.
     fn spelling(&self) -> &'static str;

@@ -82,6 +82,11 @@ pub trait Part: Send + Sync {
     /// How the tests are called: what must be the same for two campaigns to be one.
     fn call(&self) -> Call;
 
+    /// What stands between class and name in the id of a test, where the project says so.
+    fn between(&self) -> Option<String> {
+        None
+    }
+
     /// Which files are code, so that a change of them makes another program.
     fn code_files(&self) -> CodeFiles;
 }

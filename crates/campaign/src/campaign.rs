@@ -171,9 +171,9 @@ fn study_in(
         exposed: traced.map(exposed).unwrap_or_default(),
         known,
     };
-    let name = logbook.recorder.name();
-    let origin = Origin::new(&collected.runner, seed, &request.command, name);
-    let origin = Origin { hash_seed: part.call().hash_seed, lent, ..origin };
+    let origin = Origin::new(&collected.runner, seed, &request.command, logbook.recorder.name());
+    let (hash_seed, between) = (part.call().hash_seed, part.between());
+    let origin = Origin { hash_seed, lent, between, ..origin };
     let inquest = Inquest { analysis, part, runner, until, collected, origin: &origin };
     let held = inquest.hold(&mut world, &mut recall, &mut logbook);
     let Held { found, mut exhibits, is_denied, warnings: in_the_way } = held;

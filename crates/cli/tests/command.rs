@@ -112,6 +112,19 @@ fn a_victim_and_its_polluter_are_found_and_told_by_every_command() {
 }
 
 #[test]
+fn what_stands_between_class_and_name_is_heeded_where_tests_are_written_as_junit() {
+    let written = |more: &str| {
+        let folder = project(&format!("{SETTINGS}{more}\n"));
+        fs::write(folder.path().join("t"), RUNNER.replace("::", "@")).unwrap();
+        text(&unflake(&folder, &["run", "--format", "junit"]))
+    };
+    for more in ["id = \"{classname}@{name}\"", "id = \"{classname}@{name}\"\nclass = \"@\""] {
+        let xml = written(more);
+        assert!(xml.contains("<testcase classname=\"cart\" name=\"total\""), "{xml}");
+    }
+}
+
+#[test]
 fn a_test_that_a_report_does_not_name_or_names_twice_is_an_error_said_as_such() {
     let pattern = format!("{SETTINGS}id = \"{{classname}}#{{name}}\"\n");
     let twice = format!("{SETTINGS}env = [\"TWICE=cart::tax\"]\n");

@@ -14,7 +14,7 @@ use unflake_engine::{Interrupt, Launch, Level, Limits, PlainEnding, Said};
 use unflake_known::junit_xml::{self, Address, CiReport, NoReport};
 use unflake_model::{Control, OrderControl, OutcomeKind, TestId};
 
-use crate::names::{candidates, class_of};
+use crate::names::{candidates, split};
 use crate::options::{KIND, NAME, OPTIONS, row};
 use crate::plain::Plain;
 use crate::project::Project;
@@ -94,14 +94,9 @@ impl adapter::Adapter for Command {
         Examination { checks, suite, presets: Vec::new() }
     }
 
-    fn address(&self, id: &str) -> Address {
-        let class = class_of(id, None);
-        let name = id.strip_prefix(class).unwrap_or(id);
-        let name = ["::", "#", " > ", "/", "."].iter().find_map(|it| name.strip_prefix(it));
-        match name {
-            Some(name) => Address { class: class.to_owned(), name: name.to_owned() },
-            None => Address { class: String::new(), name: id.to_owned() },
-        }
+    fn address(&self, id: &str, between: Option<&str>) -> Address {
+        let (class, name) = split(id, between).unwrap_or(("", id));
+        Address { class: class.to_owned(), name: name.to_owned() }
     }
 
     fn spelling(&self) -> &'static str {
@@ -245,6 +240,10 @@ impl Part for Project {
             options: Vec::new(),
             paths: self.chosen.iter().map(OsString::from).collect(),
         }
+    }
+
+    fn between(&self) -> Option<String> {
+        self.settings.between().map(str::to_owned)
     }
 
     fn code_files(&self) -> CodeFiles {

@@ -254,6 +254,12 @@ impl Settings {
         }
         Ok(Self { row, report, order, run, place, id, lines, starts })
     }
+
+    /// What stands between class and name in an id, if that is said: by `class`, or by `id`.
+    pub(crate) fn between(&self) -> Option<&str> {
+        let of_pattern = || self.id.as_ref().and_then(IdPattern::between);
+        self.row.class.as_deref().or_else(of_pattern)
+    }
 }
 
 fn place(row: &Row, run: &Template, report: Format) -> Result<Place, BadSettings> {

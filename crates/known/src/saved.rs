@@ -282,6 +282,8 @@ struct SavedOrigin {
     campaign: Option<String>,
     #[serde(default)]
     lent: Vec<(u64, String)>,
+    #[serde(default)]
+    between: Option<String>,
 }
 
 /// Runs, attempts, microseconds.
@@ -323,6 +325,7 @@ impl Saved {
                 hash_seed: origin.hash_seed,
                 command: origin.command,
                 campaign: origin.campaign,
+                between: origin.between,
                 lent: origin.lent.into_iter().map(|(run, name)| (run.0, name)).collect(),
             },
         }
@@ -367,6 +370,7 @@ impl Saved {
                 hash_seed: self.origin.hash_seed,
                 command: self.origin.command,
                 campaign: self.origin.campaign,
+                between: self.origin.between,
                 lent: self.origin.lent.into_iter().map(|(n, name)| (RunId(n), name)).collect(),
             },
             suite,
