@@ -385,10 +385,6 @@ impl Config {
     }
 }
 
-/// Commands to which what adapters need has another meaning than to `detect`: `init` writes the
-/// file, and a replay is as the run was.
-const NOT_OWN: [&str; 2] = ["init", "replay"];
-
 /// `run` isolates only where somebody asks for it.
 const OTHERS: [(&str, &str); 1] = [("run", "isolation")];
 
@@ -404,7 +400,7 @@ impl Setting {
             kind: match option.value {
                 OwnValue::Text => Kind::Text,
                 OwnValue::Path => Kind::Path,
-                OwnValue::Texts => Kind::Texts,
+                OwnValue::Texts | OwnValue::Variables => Kind::Texts,
                 OwnValue::Switch => Kind::Switch,
             },
             check: |_| Ok(()),
@@ -414,11 +410,21 @@ impl Setting {
 
     fn is_about(&self, command: &str, option: &clap::Arg) -> bool {
         if let Some(own) = self.own {
-            return option.get_id().as_str() == own.typed() && !NOT_OWN.contains(&command);
+            return option.get_id().as_str() == own.typed() && concerns_own(command, own.value);
         }
         option.get_id().as_str() == self.key.replace('-', "_")
             && self.command.is_none_or(|only| only == command)
             && !OTHERS.contains(&(command, self.key))
+    }
+}
+
+/// Whether what an adapter needs has the same meaning to a command as to `detect`: `init` writes the
+/// file, and a replay is as the run was, as far as that is kept.
+fn concerns_own(command: &str, value: OwnValue) -> bool {
+    match command {
+        "init" => false,
+        "replay" => value == OwnValue::Variables,
+        _ => true,
     }
 }
 

@@ -125,6 +125,37 @@ fn what_stands_between_class_and_name_is_heeded_where_tests_are_written_as_junit
 }
 
 #[test]
+fn values_of_variables_are_not_in_the_history_but_change_the_campaign() {
+    let with = |token: &str| format!("{SETTINGS}env = [\"DB_TOKEN={token}\", \"MODE=fast\"]\n");
+    let folder = project(&with("hunter2-a"));
+    let detect = || {
+        let detected = unflake(&folder, &["detect", "--json", "--flake-rate", "0.3"]);
+        assert_eq!(detected.status.code(), Some(1), "{}", text(&detected));
+        json(&detected)["modules"][0]["campaign"].to_string().replace('"', "")
+    };
+    let campaign = detect();
+    let why = unflake(&folder, &["why", "cart::victim"]);
+    let said = in_a_row(&why);
+    assert!(said.contains("DB_TOKEN=\"$DB_TOKEN\" MODE=fast ./t --junit"), "{said}");
+    for file in fs::read_dir(folder.path().join(".unflake")).unwrap() {
+        let bytes = fs::read(file.unwrap().path()).unwrap();
+        assert!(!bytes.windows(9).any(|it| it == b"hunter2-a"), "the token is kept");
+    }
+
+    let run = format!("{campaign}/0");
+    let replay = || unflake(&folder, &["replay", &run]);
+    let again = replay();
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again));
+    assert!(!text(&again).contains("DB_TOKEN"), "{}", text(&again));
+    fs::write(folder.path().join("unflake.toml"), with("hunter2-b")).unwrap();
+    let said = in_a_row(&replay());
+    assert!(said.contains("`DB_TOKEN` of `env` is not what it was"), "{said}");
+    fs::remove_file(folder.path().join("unflake.toml")).unwrap();
+    let said = in_a_row(&replay());
+    assert!(said.contains("the value that `DB_TOKEN` had in the run is not kept"), "{said}");
+}
+
+#[test]
 fn a_test_that_a_report_does_not_name_or_names_twice_is_an_error_said_as_such() {
     let pattern = format!("{SETTINGS}id = \"{{classname}}#{{name}}\"\n");
     let twice = format!("{SETTINGS}env = [\"TWICE=cart::tax\"]\n");

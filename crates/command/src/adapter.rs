@@ -15,9 +15,10 @@ use unflake_known::junit_xml::{self, Address, CiReport, NoReport};
 use unflake_model::{Control, OrderControl, OutcomeKind, TestId};
 
 use crate::names::{candidates, split};
-use crate::options::{KIND, NAME, OPTIONS, row};
+use crate::options::{KIND, NAME, OPTIONS, env, row};
 use crate::plain::Plain;
 use crate::project::Project;
+use crate::record;
 use crate::report;
 use crate::settings::{Kept, Row, Settings};
 
@@ -72,12 +73,18 @@ impl adapter::Adapter for Command {
         opening: &Opening<'_>,
     ) -> Result<Box<dyn adapter::Project>, OpenError> {
         // What was settled then; a file that has changed since says nothing about that run.
-        let row: Row = match serde_json::from_str(&call.manner) {
-            Ok(row) => row,
-            Err(_) => row(opening.own)?,
+        let (row, changed) = match record::read(&call.manner) {
+            Some(record) => record.with(&env(opening.own)?).map_err(|name| OpenError::Refused {
+                message: format!("the value that `{name}` had in the run is not kept"),
+                hint: "set it in `env` below `[runner]` of unflake.toml".to_owned(),
+            })?,
+            None => (row(opening.own)?, Vec::new()),
         };
         let project = project(row, call.folder.clone(), &call.paths, opening)?;
-        Ok(Box::new(Opened::new(project)))
+        let mut opened = Opened::new(project);
+        let note = |name| format!("`{name}` of `env` is not what it was in the run on record");
+        opened.notes.extend(changed.into_iter().map(note));
+        Ok(Box::new(opened))
     }
 
     fn examine(&self, opening: &Opening<'_>, limits: &Limits) -> Examination {
@@ -234,8 +241,7 @@ impl Part for Project {
         Call {
             folder: self.folder.clone(),
             program: self.settings.row.run.first().map(OsString::from).unwrap_or_default(),
-            // A table of texts is always JSON.
-            manner: serde_json::to_string(&self.settings.row).unwrap_or_default(),
+            manner: record::write(&self.settings.row),
             hash_seed: None,
             options: Vec::new(),
             paths: self.chosen.iter().map(OsString::from).collect(),
