@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 use clap::ValueEnum;
 use toml::de::{DeString, DeTable, DeValue};
-use unflake_adapter::{OwnOption, OwnValue};
+use unflake_adapter::{OwnOption, OwnOptions, OwnValue};
 use unflake_model::Confidence;
 
 use crate::exit::Failure;
@@ -329,7 +329,11 @@ impl Config {
         Self::parse(file, &text, current_dir).map(Some)
     }
 
-    fn parse(file: PathBuf, text: &str, current_dir: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn parse(
+        file: PathBuf,
+        text: &str,
+        current_dir: &Path,
+    ) -> Result<Self, ConfigError> {
         let malformed = |span: Range<usize>, (reason, hint): (String, String)| {
             let (line, _) = place(text, span.start);
             ConfigError::Malformed { file: file.clone(), line, reason, hint }
@@ -358,6 +362,17 @@ impl Config {
     pub(crate) fn concerns(command: &clap::Command) -> bool {
         let name = command.get_name();
         command.get_arguments().any(|option| settings().iter().any(|s| s.is_about(name, option)))
+    }
+
+    /// Those that adapters have asked for.
+    pub(crate) fn own(&self) -> OwnOptions {
+        let mut own = OwnOptions::default();
+        for (setting, texts) in &self.values {
+            if let Some(option) = setting.own {
+                own.set(option.name, texts.clone());
+            }
+        }
+        own
     }
 
     /// The same without one of them.

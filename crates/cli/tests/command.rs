@@ -112,19 +112,6 @@ fn a_victim_and_its_polluter_are_found_and_told_by_every_command() {
 }
 
 #[test]
-fn what_stands_between_class_and_name_is_heeded_where_tests_are_written_as_junit() {
-    let written = |more: &str| {
-        let folder = project(&format!("{SETTINGS}{more}\n"));
-        fs::write(folder.path().join("t"), RUNNER.replace("::", "@")).unwrap();
-        text(&unflake(&folder, &["run", "--format", "junit"]))
-    };
-    for more in ["id = \"{classname}@{name}\"", "id = \"{classname}@{name}\"\nclass = \"@\""] {
-        let xml = written(more);
-        assert!(xml.contains("<testcase classname=\"cart\" name=\"total\""), "{xml}");
-    }
-}
-
-#[test]
 fn values_of_variables_are_not_in_the_history_but_change_the_campaign() {
     let with = |token: &str| format!("{SETTINGS}env = [\"DB_TOKEN={token}\", \"MODE=fast\"]\n");
     let folder = project(&with("hunter2-a"));
@@ -153,6 +140,37 @@ fn values_of_variables_are_not_in_the_history_but_change_the_campaign() {
     fs::remove_file(folder.path().join("unflake.toml")).unwrap();
     let said = in_a_row(&replay());
     assert!(said.contains("the value that `DB_TOKEN` had in the run is not kept"), "{said}");
+}
+
+#[test]
+fn what_stands_between_class_and_name_is_heeded_where_tests_are_written_as_junit() {
+    let written = |more: &str| {
+        let folder = project(&format!("{SETTINGS}{more}\n"));
+        fs::write(folder.path().join("t"), RUNNER.replace("::", "@")).unwrap();
+        text(&unflake(&folder, &["run", "--format", "junit"]))
+    };
+    for more in ["id = \"{classname}@{name}\"", "id = \"{classname}@{name}\"\nclass = \"@\""] {
+        let xml = written(more);
+        assert!(xml.contains("<testcase classname=\"cart\" name=\"total\""), "{xml}");
+    }
+}
+
+#[test]
+fn init_keeps_what_is_said_of_the_runner() {
+    let folder = project(&format!("jobs = 1\n{SETTINGS}"));
+    let said = text(&unflake(&folder, &["init", "--force"]));
+    assert!(said.contains("6 tests"), "{said}");
+    let written = fs::read_to_string(folder.path().join("unflake.toml")).unwrap();
+    assert!(written.contains(SETTINGS.trim_end()), "{written}");
+    let doctor = text(&unflake(&folder, &["doctor"]));
+    assert!(doctor.contains("6 tests collected"), "{doctor}");
+
+    let dotted = "runner.kind = \"command\"\n";
+    fs::write(folder.path().join("unflake.toml"), dotted).unwrap();
+    let refused = unflake(&folder, &["init", "--force"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(in_a_row(&refused).contains("is no table of its own"), "{}", text(&refused));
+    assert_eq!(fs::read_to_string(folder.path().join("unflake.toml")).unwrap(), dotted);
 }
 
 #[test]
