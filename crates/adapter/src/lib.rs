@@ -63,8 +63,9 @@ pub trait Adapter: Sync {
     /// Checks everything that running tests needs, without running any.
     fn examine(&self, opening: &Opening<'_>, limits: &Limits) -> Examination;
 
-    /// What a test of this runner is called in JUnit XML.
-    fn address(&self, id: &str) -> Address;
+    /// What a test of this runner is called in JUnit XML, where this stands between class and name
+    /// in its id, if the project says so.
+    fn address(&self, id: &str, between: Option<&str>) -> Address;
 
     /// An example of how its tests are spelled, for people who misspell one.
     fn spelling(&self) -> &'static str;

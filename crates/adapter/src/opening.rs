@@ -104,6 +104,9 @@ pub enum OwnValue {
     Path,
     /// Several texts.
     Texts,
+    /// Variables, `NAME=value` each. Values may be secrets: the history does not have them, so that
+    /// a replay takes those of its day.
+    Variables,
     /// `true` or `false`.
     Switch,
 }

@@ -77,6 +77,11 @@ pub trait Part: Send + Sync {
     /// How the tests are called: this must be equal for two campaigns to be the same.
     fn call(&self) -> Call;
 
+    /// What stands between class and name in the id of a test, where the project says so.
+    fn between(&self) -> Option<String> {
+        None
+    }
+
     /// Which files are code: changing them makes a different program.
     fn code_files(&self) -> CodeFiles;
 }

@@ -47,7 +47,8 @@ pub fn adapter_of(runner: &str) -> Option<&'static dyn Adapter> {
 
 /// What the runner of a campaign calls a test in JUnit XML.
 pub fn address(origin: &Origin, id: &TestId) -> Address {
-    adapter_of(&origin.runner).unwrap_or(ADAPTERS[0]).address(id.as_str())
+    let adapter = adapter_of(&origin.runner).unwrap_or(ADAPTERS[0]);
+    adapter.address(id.as_str(), origin.between.as_deref())
 }
 
 /// What our commands can do for the tests of this runner.

@@ -108,6 +108,7 @@ pub fn single(
         error.map(|error| Warning::BrokenOff { reason: unflake_adapter::with_causes(&error) }),
     );
     let origin = Origin::new(&collected.runner, request.seed, &request.command, recorder.name());
+    let origin = Origin { between: project.between(), ..origin };
     recorder.finish_run(if ran.is_whole { "complete" } else { "interrupted" });
     warnings.extend(recorder.take_trouble());
     let mut failing = ran.failing(&suite);

@@ -172,9 +172,9 @@ fn answer_in(
         exposed: traced.map(exposed).unwrap_or_default(),
         known,
     };
-    let name = logbook.recorder.name();
-    let origin = Origin::new(&collected.runner, seed, &request.command, name);
-    let origin = Origin { hash_seed: part.call().hash_seed, lent, ..origin };
+    let origin = Origin::new(&collected.runner, seed, &request.command, logbook.recorder.name());
+    let (hash_seed, between) = (part.call().hash_seed, part.between());
+    let origin = Origin { hash_seed, lent, between, ..origin };
     let investigator = Investigator { analysis, part, runner, until, collected, origin: &origin };
     let investigated = investigator.investigate(&mut world, &mut recall, &mut logbook);
     let Investigated { found, mut exhibits, is_denied, warnings: in_the_way } = investigated;

@@ -246,7 +246,7 @@ pub struct Stopped;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real_tests::engine;
+    use crate::tests::engine;
     use unflake_engine::Interrupt;
     use unflake_model::{Order, OutcomeKind, TestIndex};
 

@@ -43,10 +43,10 @@ pub mod masked;
 pub mod open;
 mod project_world;
 pub mod question;
-#[cfg(test)]
-mod real_tests;
 pub mod recall;
 pub mod record;
 mod terms;
+#[cfg(test)]
+mod tests;
 pub mod trace;
 pub mod world;

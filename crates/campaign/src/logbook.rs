@@ -53,7 +53,8 @@ pub struct Standing {
     pub n_suspected: usize,
     /// The announced tests that have a verdict.
     pub n_found: usize,
-    /// Distinct whole orders among the runs.
+    /// Distinct whole orders among the runs; all runs of all tests, where the runner knows no other
+    /// order.
     pub n_orders: u64,
     /// The recalled ones among those orders.
     pub n_orders_recalled: u64,
@@ -71,6 +72,7 @@ pub struct Logbook<'p> {
     pub recorder: Recorder,
     /// Hashes of the whole orders that were run.
     orders: BTreeSet<u64>,
+    keeps_order: bool,
     /// The run of the original order, and how each test ended there.
     original: Option<(RunId, Vec<OutcomeKind>)>,
     /// The first run in which a test ended differently than in the original order.
@@ -95,6 +97,7 @@ impl<'p> Logbook<'p> {
             standing: Standing::default(),
             recorder,
             orders: BTreeSet::new(),
+            keeps_order: suite.keeps_order(),
             original: None,
             otherwise: BTreeMap::new(),
             tells: None,
@@ -212,7 +215,9 @@ impl<'p> Logbook<'p> {
         self.compare(run, experiment, answer);
         let tests = experiment.order.tests();
         let hash = tests.iter().fold(0, |hash, test| mix(hash ^ test.get() as u64));
-        let is_new = tests.len() == self.records.len() && self.orders.insert(hash);
+        let is_whole = tests.len() == self.records.len();
+        // The only order that a runner knows is run again and again.
+        let is_new = is_whole && (self.orders.insert(hash) || self.keeps_order);
         self.standing.n_orders += u64::from(is_new);
         self.standing.n_orders_recalled += u64::from(is_new && source != Source::Run);
         if is_new && source == Source::Run {

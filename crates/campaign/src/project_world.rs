@@ -202,7 +202,7 @@ fn outcome(kind: OutcomeKind) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real_tests::engine;
+    use crate::tests::engine;
     use std::sync::Mutex;
     use unflake_model::{Factors, Order, RunId};
 
@@ -296,7 +296,7 @@ mod tests {
 
     const TWO: &str = "def test_a():\n    pass\n\n\ndef test_b():\n    pass\n";
 
-    /// Lets a world answer these, and says by whom each was answered, in the order of their numbers.
+    /// Lets a world answer four experiments; by whom each was answered, in order of their numbers.
     fn answered(is_broken: bool) -> Vec<(u64, bool, Option<NotStarted>)> {
         let interrupt = Interrupt::default();
         let (_folder, engine) = engine(TWO, &interrupt);

@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 use clap::ValueEnum;
 use toml::de::{DeString, DeTable, DeValue};
-use unflake_adapter::{OwnOption, OwnValue};
+use unflake_adapter::{OwnOption, OwnOptions, OwnValue};
 use unflake_model::Confidence;
 
 use crate::exit::Failure;
@@ -329,7 +329,11 @@ impl Config {
         Self::parse(file, &text, current_dir).map(Some)
     }
 
-    fn parse(file: PathBuf, text: &str, current_dir: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn parse(
+        file: PathBuf,
+        text: &str,
+        current_dir: &Path,
+    ) -> Result<Self, ConfigError> {
         let malformed = |span: Range<usize>, (reason, hint): (String, String)| {
             let (line, _) = place(text, span.start);
             ConfigError::Malformed { file: file.clone(), line, reason, hint }
@@ -360,6 +364,17 @@ impl Config {
         command.get_arguments().any(|option| settings().iter().any(|s| s.is_about(name, option)))
     }
 
+    /// Those that adapters have asked for.
+    pub(crate) fn own(&self) -> OwnOptions {
+        let mut own = OwnOptions::default();
+        for (setting, texts) in &self.values {
+            if let Some(option) = setting.own {
+                own.set(option.name, texts.clone());
+            }
+        }
+        own
+    }
+
     /// The same without one of them.
     pub(crate) fn without(mut self, key: &str) -> Self {
         self.values.retain(|(setting, _)| setting.key != key);
@@ -385,10 +400,6 @@ impl Config {
     }
 }
 
-/// Commands to which what adapters need has another meaning than to `detect`: `init` writes the
-/// file, and a replay is as the run was.
-const NOT_OWN: [&str; 2] = ["init", "replay"];
-
 /// `run` isolates only where somebody asks for it.
 const OTHERS: [(&str, &str); 1] = [("run", "isolation")];
 
@@ -404,7 +415,7 @@ impl Setting {
             kind: match option.value {
                 OwnValue::Text => Kind::Text,
                 OwnValue::Path => Kind::Path,
-                OwnValue::Texts => Kind::Texts,
+                OwnValue::Texts | OwnValue::Variables => Kind::Texts,
                 OwnValue::Switch => Kind::Switch,
             },
             check: |_| Ok(()),
@@ -414,11 +425,21 @@ impl Setting {
 
     fn is_about(&self, command: &str, option: &clap::Arg) -> bool {
         if let Some(own) = self.own {
-            return option.get_id().as_str() == own.typed() && !NOT_OWN.contains(&command);
+            return option.get_id().as_str() == own.typed() && concerns_own(command, own.value);
         }
         option.get_id().as_str() == self.key.replace('-', "_")
             && self.command.is_none_or(|only| only == command)
             && !OTHERS.contains(&(command, self.key))
+    }
+}
+
+/// Whether what an adapter needs has the same meaning to a command as to `detect`: `init` writes
+/// the file, and a replay is as the run was, as far as that is kept.
+fn concerns_own(command: &str, value: OwnValue) -> bool {
+    match command {
+        "init" => false,
+        "replay" => value == OwnValue::Variables,
+        _ => true,
     }
 }
 

@@ -56,11 +56,11 @@ fn main() -> ExitCode {
     };
     let parsed = command.try_get_matches().and_then(|matches| {
         let args = Args::from_arg_matches(&matches)?;
-        Ok((args, shows_secrets(&matches)))
+        Ok((args, shows_secrets(&matches), own_args::variables(&matches)))
     });
     match parsed {
-        Ok((args, shows_secrets)) => {
-            masked::know(Secrets::among(variables()), shows_secrets);
+        Ok((args, shows_secrets, given)) => {
+            masked::know(Secrets::among(variables().chain(given)), shows_secrets);
             strays::adopt();
             let code = exit::code(run(args.command, Screen::new(args.screen)));
             strays::end_all();

@@ -112,6 +112,68 @@ fn a_victim_and_its_polluter_are_found_and_told_by_every_command() {
 }
 
 #[test]
+fn values_of_variables_are_not_in_the_history_but_change_the_campaign() {
+    let with = |token: &str| format!("{SETTINGS}env = [\"DB_TOKEN={token}\", \"MODE=fast\"]\n");
+    let folder = project(&with("hunter2-a"));
+    let detect = || {
+        let detected = unflake(&folder, &["detect", "--json", "--flake-rate", "0.3"]);
+        assert_eq!(detected.status.code(), Some(1), "{}", text(&detected));
+        json(&detected)["modules"][0]["campaign"].to_string().replace('"', "")
+    };
+    let campaign = detect();
+    let why = unflake(&folder, &["why", "cart::victim"]);
+    let said = in_a_row(&why);
+    assert!(said.contains("DB_TOKEN=\"$DB_TOKEN\" MODE=fast ./t --junit"), "{said}");
+    for file in fs::read_dir(folder.path().join(".unflake")).unwrap() {
+        let bytes = fs::read(file.unwrap().path()).unwrap();
+        assert!(!bytes.windows(9).any(|it| it == b"hunter2-a"), "the token is kept");
+    }
+
+    let run = format!("{campaign}/0");
+    let replay = || unflake(&folder, &["replay", &run]);
+    let again = replay();
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again));
+    assert!(!text(&again).contains("DB_TOKEN"), "{}", text(&again));
+    fs::write(folder.path().join("unflake.toml"), with("hunter2-b")).unwrap();
+    let said = in_a_row(&replay());
+    assert!(said.contains("`DB_TOKEN` of `env` is not what it was"), "{said}");
+    fs::remove_file(folder.path().join("unflake.toml")).unwrap();
+    let said = in_a_row(&replay());
+    assert!(said.contains("the value that `DB_TOKEN` had in the run is not kept"), "{said}");
+}
+
+#[test]
+fn what_stands_between_class_and_name_is_heeded_where_tests_are_written_as_junit() {
+    let written = |more: &str| {
+        let folder = project(&format!("{SETTINGS}{more}\n"));
+        fs::write(folder.path().join("t"), RUNNER.replace("::", "@")).unwrap();
+        text(&unflake(&folder, &["run", "--format", "junit"]))
+    };
+    for more in ["id = \"{classname}@{name}\"", "id = \"{classname}@{name}\"\nclass = \"@\""] {
+        let xml = written(more);
+        assert!(xml.contains("<testcase classname=\"cart\" name=\"total\""), "{xml}");
+    }
+}
+
+#[test]
+fn init_keeps_what_is_said_of_the_runner() {
+    let folder = project(&format!("jobs = 1\n{SETTINGS}"));
+    let said = text(&unflake(&folder, &["init", "--force"]));
+    assert!(said.contains("6 tests"), "{said}");
+    let written = fs::read_to_string(folder.path().join("unflake.toml")).unwrap();
+    assert!(written.contains(SETTINGS.trim_end()), "{written}");
+    let doctor = text(&unflake(&folder, &["doctor"]));
+    assert!(doctor.contains("6 tests collected"), "{doctor}");
+
+    let dotted = "runner.kind = \"command\"\n";
+    fs::write(folder.path().join("unflake.toml"), dotted).unwrap();
+    let refused = unflake(&folder, &["init", "--force"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(in_a_row(&refused).contains("is no table of its own"), "{}", text(&refused));
+    assert_eq!(fs::read_to_string(folder.path().join("unflake.toml")).unwrap(), dotted);
+}
+
+#[test]
 fn a_test_that_a_report_does_not_name_or_names_twice_is_an_error_said_as_such() {
     let pattern = format!("{SETTINGS}id = \"{{classname}}#{{name}}\"\n");
     let twice = format!("{SETTINGS}env = [\"TWICE=cart::tax\"]\n");

@@ -10,14 +10,15 @@ use unflake_adapter::{
     Opening, Outcomes, Part, PlainRunner, Readied, examine_engine, folders_of_project, named,
     with_causes,
 };
-use unflake_engine::{Interrupt, Launch, Level, Limits, PlainEnding};
+use unflake_engine::{Interrupt, Launch, Level, Limits, PlainEnding, Said};
 use unflake_known::junit_xml::{self, Address, CiReport, NoReport};
 use unflake_model::{Control, OrderControl, OutcomeKind, TestId};
 
-use crate::names::{candidates, class_of};
-use crate::options::{KIND, NAME, OPTIONS, row};
+use crate::names::{candidates, split};
+use crate::options::{KIND, NAME, OPTIONS, env, row};
 use crate::plain::Plain;
 use crate::project::Project;
+use crate::record;
 use crate::report;
 use crate::settings::{Kept, Row, Settings};
 
@@ -72,12 +73,18 @@ impl adapter::Adapter for Command {
         opening: &Opening<'_>,
     ) -> Result<Box<dyn adapter::Project>, OpenError> {
         // What was settled then; a file that has changed since says nothing about that run.
-        let row: Row = match serde_json::from_str(&call.manner) {
-            Ok(row) => row,
-            Err(_) => row(opening.own)?,
+        let (row, changed) = match record::read(&call.manner) {
+            Some(record) => record.with(&env(opening.own)?).map_err(|name| OpenError::Refused {
+                message: format!("the value that `{name}` had in the run is not kept"),
+                hint: "set it in `env` below `[runner]` of unflake.toml".to_owned(),
+            })?,
+            None => (row(opening.own)?, Vec::new()),
         };
         let project = project(row, call.folder.clone(), &call.paths, opening)?;
-        Ok(Box::new(Opened::new(project)))
+        let mut opened = Opened::new(project);
+        let note = |name| format!("`{name}` of `env` is not what it was in the run on record");
+        opened.notes.extend(changed.into_iter().map(note));
+        Ok(Box::new(opened))
     }
 
     fn examine(&self, opening: &Opening<'_>, limits: &Limits) -> Examination {
@@ -94,14 +101,9 @@ impl adapter::Adapter for Command {
         Examination { checks, suite, presets: Vec::new() }
     }
 
-    fn address(&self, id: &str) -> Address {
-        let class = class_of(id, None);
-        let name = id.strip_prefix(class).unwrap_or(id);
-        let name = ["::", "#", " > ", "/", "."].iter().find_map(|it| name.strip_prefix(it));
-        match name {
-            Some(name) => Address { class: class.to_owned(), name: name.to_owned() },
-            None => Address { class: String::new(), name: id.to_owned() },
-        }
+    fn address(&self, id: &str, between: Option<&str>) -> Address {
+        let (class, name) = split(id, between).unwrap_or(("", id));
+        Address { class: class.to_owned(), name: name.to_owned() }
     }
 
     fn spelling(&self) -> &'static str {
@@ -239,12 +241,15 @@ impl Part for Project {
         Call {
             folder: self.folder.clone(),
             program: self.settings.row.run.first().map(OsString::from).unwrap_or_default(),
-            // A table of texts is always JSON.
-            manner: serde_json::to_string(&self.settings.row).unwrap_or_default(),
+            manner: record::write(&self.settings.row),
             hash_seed: None,
             options: Vec::new(),
             paths: self.chosen.iter().map(OsString::from).collect(),
         }
+    }
+
+    fn between(&self) -> Option<String> {
+        self.settings.between().map(str::to_owned)
     }
 
     fn code_files(&self) -> CodeFiles {
@@ -260,7 +265,7 @@ struct CommandRunner<'a> {
 }
 
 impl CommandRunner<'_> {
-    fn ended(&self, ids: &[&str], took: Duration) -> Result<Outcomes, String> {
+    fn ended(&self, ids: &[&str], took: Duration) -> Result<Vec<Said>, String> {
         let time_max = self.around.time_max(took, GRANTED);
         let plain = Plain { project: self.project, time_max };
         let run = plain.run(ids, self.around.interrupt).map_err(|error| with_causes(&error))?;
@@ -268,19 +273,23 @@ impl CommandRunner<'_> {
             PlainEnding::TimedOut => Err("it took too long".to_owned()),
             PlainEnding::Interrupted => Err("it was interrupted".to_owned()),
             PlainEnding::Refused => Err("it refused the tests".to_owned()),
-            PlainEnding::Complete | PlainEnding::Died(_) => Ok(named(ids, run.tests)),
+            PlainEnding::Complete | PlainEnding::Died(_) => Ok(run.tests),
         }
+    }
+
+    fn outcomes(&self, ids: &[&str], took: Duration) -> Result<Outcomes, String> {
+        Ok(named(ids, self.ended(ids, took)?))
     }
 }
 
 impl PlainRunner for CommandRunner<'_> {
     fn run_suite(&self, took: Duration) -> Result<Outcomes, String> {
         let tests = &self.around.collected.tests;
-        self.ended(&tests.iter().map(|test| test.id.as_str()).collect::<Vec<_>>(), took)
+        self.outcomes(&tests.iter().map(|test| test.id.as_str()).collect::<Vec<_>>(), took)
     }
 
     fn run(&self, tests: &[&TestId], took: Duration) -> Result<Outcomes, String> {
-        self.ended(&tests.iter().map(|id| id.as_str()).collect::<Vec<_>>(), took)
+        self.outcomes(&tests.iter().map(|id| id.as_str()).collect::<Vec<_>>(), took)
     }
 
     fn command(&self, tests: &[&TestId]) -> Option<String> {
@@ -288,9 +297,15 @@ impl PlainRunner for CommandRunner<'_> {
         Some(Plain { project: self.project, time_max: Duration::ZERO }.command(&ids))
     }
 
-    // The outcomes of a plain run are kept by name, which two attempts share.
-    fn run_twice(&self, _: &TestId, _: Duration) -> Result<Option<OutcomeKind>, String> {
-        Ok(None)
+    fn run_twice(&self, test: &TestId, took: Duration) -> Result<Option<OutcomeKind>, String> {
+        if !self.project.settings.row.repeats {
+            return Ok(None);
+        }
+        let id = test.as_str();
+        let said = self.ended(&[id, id], took)?;
+        let mut kinds = said.iter().map(|said| said.outcome.kind());
+        let is_fine = |kind: &OutcomeKind| *kind == OutcomeKind::Passed;
+        Ok(kinds.clone().find(|kind| !is_fine(kind)).or_else(|| kinds.next()))
     }
 
     fn command_twice(&self, test: &TestId) -> Option<String> {

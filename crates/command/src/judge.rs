@@ -7,7 +7,7 @@
 //! | left with 0 | any | an error: the report is not about this run, or names them otherwise |
 //! | says that it bailed out | any | not run |
 //! | left otherwise, a test was seen to start | that one | crashed; the rest not run |
-//! | left otherwise | the only one of the run | crashed |
+//! | left otherwise, names none | the only one of the run, be it twice | crashed |
 //! | left otherwise | all behind one that failed | not run: it stops at the first failure |
 //! | left otherwise | all behind one that passed | the first crashed; the rest not run |
 //! | left otherwise | all, or some in the middle | an error: nobody knows which was under way |
@@ -112,7 +112,8 @@ fn rest(
     if let Some(started) = seen.started.filter(|place| missing.contains(place)) {
         return Some(Rest::CrashedAt(started));
     }
-    if seen.order.len() == 1 {
+    let is_alone = seen.order.iter().all(|id| *id == seen.order[0]);
+    if is_alone && ends.is_empty() {
         return Some(Rest::CrashedAt(0));
     }
     let is_all_behind = first + missing.len() == seen.order.len();
@@ -232,6 +233,7 @@ mod tests {
         assert_eq!(judged(&abc, hole, FAILED, None), Err("the report does not name `b`".into()));
         assert_eq!(judged(&abc, hole, FAILED, Some(1)), Ok((vec![0, 2], crashed(1))));
         assert_eq!(judged(&["a"], "", SEGV, None), Ok((vec![], crashed(0))));
+        assert_eq!(judged(&["a", "a"], "", SEGV, None), Ok((vec![], crashed(0))));
         assert_eq!(judged(&abc, "", SEGV, Some(1)), Ok((vec![], crashed(1))));
         let none = "the report names no test, and the run left with killed by signal 11 (SIGSEGV)";
         assert_eq!(judged(&abc, "", SEGV, None), Err(none.to_owned()));

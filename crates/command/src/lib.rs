@@ -17,6 +17,7 @@
 //! | `judge` | what follows for each test, given how the command left? |
 //! | [`agent`] | runs for the engine |
 //! | `plain` | runs without us, and the command to paste |
+//! | `record` | what does the history keep of the settings, and what comes back from it? |
 //! | `options` | which of that can be typed, and stand in `unflake.toml`? |
 //! | `adapter` | what is all this to the rest of unflake? |
 
@@ -28,6 +29,7 @@ mod names;
 mod options;
 mod plain;
 mod project;
+mod record;
 mod report;
 pub mod settings;
 mod template;

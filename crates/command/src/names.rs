@@ -46,15 +46,19 @@ pub(crate) fn assign<'a>(
     assigned
 }
 
-/// The class of a test: what stands before the last separator in its id; the runner as a whole for
-/// one without.
-pub(crate) fn class_of<'a>(id: &'a str, separator: Option<&str>) -> &'a str {
+/// Class and name of a test: what stands before and behind the last separator in its id.
+pub(crate) fn split<'a>(id: &'a str, separator: Option<&str>) -> Option<(&'a str, &'a str)> {
     let known: &[&str] = match &separator {
         Some(separator) => std::slice::from_ref(separator),
         None => &["::", "#", " > ", "/", "."],
     };
     let split = |separator: &&str| id.rsplit_once(separator).filter(|(class, _)| !class.is_empty());
-    known.iter().find_map(split).map_or("tests", |(class, _)| class)
+    known.iter().find_map(split)
+}
+
+/// The class of a test; the runner as a whole for one without.
+pub(crate) fn class_of<'a>(id: &'a str, separator: Option<&str>) -> &'a str {
+    split(id, separator).map_or("tests", |(class, _)| class)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `[runner]` as options, which can stand in `unflake.toml` and be typed.
 
+use std::collections::BTreeMap;
+
 use unflake_adapter::{OpenError, OwnOption, OwnOptions, OwnValue};
 
 use crate::settings::Row;
@@ -86,7 +88,7 @@ pub(crate) const OPTIONS: [OwnOption; 14] = [
         "[\"./reset-database\"]",
         "What to run before each run, so that state outside of the project is as at first.",
     ),
-    option("env", OwnValue::Texts, "[\"CI=1\"]", "Variables of the environment."),
+    option("env", OwnValue::Variables, "[\"CI=1\"]", "Variables of the environment."),
     option(
         "folder",
         OwnValue::Text,
@@ -107,14 +109,6 @@ pub(crate) fn row(own: &OwnOptions) -> Result<Row, OpenError> {
     let texts = |name: &str| -> Vec<String> {
         own.all(name).iter().map(|text| text.to_string_lossy().into_owned()).collect()
     };
-    let mut env = std::collections::BTreeMap::new();
-    for variable in texts("env") {
-        let (name, value) = variable.split_once('=').ok_or_else(|| OpenError::Refused {
-            message: format!("`env` of the runner: `{variable}` sets no variable"),
-            hint: "write `env = [\"NAME=value\"]`".to_owned(),
-        })?;
-        env.insert(name.to_owned(), value.to_owned());
-    }
     let needed = |name: &str, example: &str| OpenError::Refused {
         message: format!("`{name}` of the runner is missing"),
         hint: format!("write `{name} = {example}` below `[{TABLE}]` of unflake.toml"),
@@ -133,13 +127,27 @@ pub(crate) fn row(own: &OwnOptions) -> Result<Row, OpenError> {
         id: text("id"),
         order: text("order"),
         reset: texts("reset"),
-        env,
+        env: env(own)?,
         folder: text("folder"),
         lines: text("lines"),
         starts: text("starts"),
         class: text("class"),
         repeats: text("repeats").is_some_and(|is_on| is_on == "true"),
     })
+}
+
+/// The variables among them.
+pub(crate) fn env(own: &OwnOptions) -> Result<BTreeMap<String, String>, OpenError> {
+    let mut env = BTreeMap::new();
+    for variable in own.all("env") {
+        let variable = variable.to_string_lossy();
+        let (name, value) = variable.split_once('=').ok_or_else(|| OpenError::Refused {
+            message: format!("`env` of the runner: `{variable}` sets no variable"),
+            hint: "write `env = [\"NAME=value\"]`".to_owned(),
+        })?;
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(env)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use std::time::Duration;
 use unflake_engine::process::{CommandLine, Exit, Finished, FinishedWhy, run_to_end};
 use unflake_engine::{Interrupt, Level, PlainEnding, PlainRun, Said, private_folder};
 use unflake_known::quote;
+use unflake_model::secret::{Secrets, is_secret_name};
 use unflake_model::{Outcome, Phase};
 use unflake_wire::Ended;
 
@@ -208,7 +209,12 @@ impl Plain<'_> {
     pub fn command(&self, ids: &[&str]) -> String {
         let settings = &self.project.settings;
         let report = PathBuf::from(format!("{REPORT}.{}", ending(settings.report)));
-        let set = |(name, value): (&String, &String)| format!("{name}={} ", quote(value));
+        // Such a command is kept and shown. Whoever pastes it has the secret.
+        let set = |(name, value): (&String, &String)| {
+            let is_secret = is_secret(name, value);
+            let value = if is_secret { format!("\"${name}\"") } else { quote(value) };
+            format!("{name}={value} ")
+        };
         let env: String = settings.row.env.iter().map(set).collect();
         let line = |words: &[String]| {
             let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
@@ -236,6 +242,10 @@ impl Plain<'_> {
         // The shell is to stay where it is.
         if settings.row.folder.is_some() { format!("({whole})") } else { whole }
     }
+}
+
+fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_name(name) || Secrets::default().text(value) != value
 }
 
 fn ending(format: Format) -> &'static str {
@@ -334,6 +344,11 @@ mod tests {
             row.reset = vec!["./t".to_owned(), "--reset".to_owned()];
         });
         assert_eq!(full, r"(cd 'my app' && CI='1 2' ./t --reset && CI='1 2' ./t 'a b' 'it'\''s')");
+        let secret = command(&["./t", "{tests}"], |row| {
+            row.env.insert("DB_PASSWORD".to_owned(), "hunter2".to_owned());
+            row.env.insert("DB_URL".to_owned(), "db://ada:x1@host/a".to_owned());
+        });
+        assert_eq!(secret, r#"DB_PASSWORD="$DB_PASSWORD" DB_URL="$DB_URL" ./t 'a b' 'it'\''s'"#);
         let each = command(&["./t", "{tests}"], |row| row.report = "exit".to_owned());
         assert_eq!(each, r"./t 'a b'; ./t 'it'\''s'");
     }

@@ -248,7 +248,17 @@ impl Settings {
         let lines = row.lines.as_deref().unwrap_or("{id}");
         let lines = LinePattern::parse(lines).map_err(at("lines"))?;
         let place = place(&row, &run, report)?;
+        if row.repeats && report == Format::Exit {
+            let beside = "with `report = \"exit\"`, which gives each test its own process";
+            return Err(BadSettings::Meaningless { key: "repeats", beside });
+        }
         Ok(Self { row, report, order, run, place, id, lines, starts })
+    }
+
+    /// What stands between class and name in an id, if that is said: by `class`, or by `id`.
+    pub(crate) fn between(&self) -> Option<&str> {
+        let of_pattern = || self.id.as_ref().and_then(IdPattern::between);
+        self.row.class.as_deref().or_else(of_pattern)
     }
 }
 
@@ -294,6 +304,11 @@ mod tests {
         check(row(&["t"], "junit"), "`run` of the runner does not say where the tests go");
         check(row(&[], "junit"), "`run` of the runner names no program");
         check(row(&["t", "{tests}"], "xml"), "`report` of the runner cannot be `xml`");
+        check(
+            Row { repeats: true, ..row(&["t", "{tests}"], "exit") },
+            "`repeats` of the runner has no meaning with `report = \"exit\"`, which gives each test \
+             its own process",
+        );
         check(
             row(&["t", "{test}"], "tap"),
             "`run` of the runner: `{test}` in `{test}` is no placeholder",

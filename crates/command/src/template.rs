@@ -256,6 +256,19 @@ impl IdPattern {
         Ok(Self(pieces))
     }
 
+    /// What stands between class and name, where ids end with these. Blanks do not count: names
+    /// have them as well.
+    pub(crate) fn between(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [.., Piece::Hole(class), Piece::Text(between), Piece::Hole(name)]
+                if class == "classname" && name == "name" && !between.trim().is_empty() =>
+            {
+                Some(between)
+            }
+            _ => None,
+        }
+    }
+
     /// The id of a test with these.
     pub(crate) fn fill(&self, class: &str, name: &str, file: &str) -> String {
         let text = |piece: &Piece| match piece {
@@ -365,6 +378,16 @@ mod tests {
     fn ids_are_made_as_the_pattern_says() {
         let pattern = IdPattern::parse("{file}: {classname}#{name}{{}}").unwrap();
         assert_eq!(pattern.fill("C", "n", "f.rb"), "f.rb: C#n{}");
+    }
+
+    #[test]
+    fn a_pattern_says_what_stands_between_class_and_name() {
+        let between =
+            |pattern: &str| IdPattern::parse(pattern).unwrap().between().map(str::to_owned);
+        assert_eq!(between("{file}: {classname} | {name}"), Some(" | ".to_owned()));
+        for other in ["{classname} {name}", "{name}", "{name}#{classname}", "{classname}#{name}!"] {
+            assert_eq!(between(other), None, "{other}");
+        }
     }
 
     #[test]

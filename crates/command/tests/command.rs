@@ -10,10 +10,11 @@ mod common;
 use std::fs;
 use std::time::Duration;
 
-use common::{ALL_LEVELS, Little, experiment, names, run, run_as, suite, words};
+use common::{ALL_LEVELS, AMPLE, Little, experiment, names, run, run_as, suite, words};
+use unflake_adapter::{Around, Part};
 use unflake_engine::process::Exit;
 use unflake_engine::{Ending, Event, Interrupt, Level, PlainEnding, Start, StartErrorKind};
-use unflake_model::{Outcome, Phase, Repetition, TestIndex};
+use unflake_model::{Outcome, OutcomeKind, Phase, Repetition, TestIndex};
 
 const PASSED: Outcome = Outcome::Passed;
 const NOT_RUN: Outcome = Outcome::NotRun;
@@ -394,6 +395,27 @@ fn a_plain_run_says_the_same_and_leaves_the_tree_as_it_was() {
         }
         assert_eq!(names(little.folder.path()), before);
     }
+}
+
+#[test]
+fn a_test_is_run_twice_by_the_plain_runner_where_that_can_repeat() {
+    let twice = |repeats, test: &str| {
+        let change = |row: &mut unflake_command::settings::Row| row.repeats = repeats;
+        let little = Little::changed(&["once", "passes", "segv"], "junit", WAYS[2].1, change);
+        let engine = little.start();
+        let around = Around {
+            collected: engine.collected(),
+            interrupt: &Interrupt::default(),
+            start_time: Duration::ZERO,
+            test_timeout: AMPLE,
+        };
+        let part: &dyn Part = &little.project;
+        part.plain(around).run_twice(&test.parse().unwrap(), Duration::ZERO)
+    };
+    assert_eq!(twice(true, "once"), Ok(Some(OutcomeKind::Failed)));
+    assert_eq!(twice(true, "passes"), Ok(Some(OutcomeKind::Passed)));
+    assert_eq!(twice(true, "segv"), Ok(Some(OutcomeKind::Crashed)));
+    assert_eq!(twice(false, "once"), Ok(None));
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl adapter::Adapter for JUnit {
         }
     }
 
-    fn address(&self, id: &str) -> Address {
+    fn address(&self, id: &str, _: Option<&str>) -> Address {
         surefire_report::address(id)
     }
 

@@ -21,6 +21,8 @@ pub struct Origin {
     pub campaign: Option<String>,
     /// The names of runs lent by other campaigns, by the number they have here.
     pub lent: BTreeMap<RunId, String>,
+    /// What stands between class and name in the id of a test, where the project says so.
+    pub between: Option<String>,
 }
 
 impl Origin {
@@ -35,6 +37,7 @@ impl Origin {
             command: command.to_owned(),
             campaign,
             lent: BTreeMap::new(),
+            between: None,
         }
     }
 

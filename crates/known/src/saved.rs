@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Cause, CleanersOf, Confidence, Contrast, Dependencies, Environment, Factor, Factors, Finding,
-    Group, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Tried, Verdict,
+    Cause, CleanersOf, Confidence, Contrast, Control, Dependencies, Environment, Factor, Factors,
+    Finding, Group, OutcomeChange, OutcomeKind, RunId, Spent, Suite, Tally, TestIndex, Tried,
+    Verdict,
 };
 
 use crate::{
@@ -74,6 +75,9 @@ struct Saved {
     n_recalled: u64,
     wall_micros: u64,
     n_orders: u64,
+    /// Whether the runner kept an order of its own, so that all of these were the same one.
+    #[serde(default)]
+    keeps_order: bool,
     flake_rate_detectable: f64,
     #[serde(default)]
     n_seeds: u64,
@@ -278,6 +282,8 @@ struct SavedOrigin {
     campaign: Option<String>,
     #[serde(default)]
     lent: Vec<(u64, String)>,
+    #[serde(default)]
+    between: Option<String>,
 }
 
 /// Numbers of runs, attempts, microseconds.
@@ -308,6 +314,7 @@ impl Saved {
             n_recalled: findings.n_recalled,
             wall_micros: micros(findings.wall_time),
             n_orders: findings.n_orders,
+            keeps_order: findings.suite.keeps_order(),
             flake_rate_detectable: findings.flake_rate_detectable,
             n_seeds: findings.n_seeds,
             confidence: findings.confidence.get(),
@@ -318,6 +325,7 @@ impl Saved {
                 hash_seed: origin.hash_seed,
                 command: origin.command,
                 campaign: origin.campaign,
+                between: origin.between,
                 lent: origin.lent.into_iter().map(|(run, name)| (run.0, name)).collect(),
             },
         }
@@ -326,6 +334,11 @@ impl Saved {
     /// `None` if it refers to something that does not exist: a test, a verdict, a probability.
     fn restore(self, suite: Rc<Suite>) -> Option<Findings> {
         let n_tests = suite.n_tests();
+        let suite = if self.keeps_order {
+            Rc::new(Rc::unwrap_or_clone(suite).controlled(Control::FIXED))
+        } else {
+            suite
+        };
         let cause = |it: SavedCause| {
             let (culprits, tests) = (tests(it.culprits, n_tests)?, tests(it.tests, n_tests)?);
             Some(Cause { culprits, tests })
@@ -357,6 +370,7 @@ impl Saved {
                 hash_seed: self.origin.hash_seed,
                 command: self.origin.command,
                 campaign: self.origin.campaign,
+                between: self.origin.between,
                 lent: self.origin.lent.into_iter().map(|(n, name)| (RunId(n), name)).collect(),
             },
             suite,

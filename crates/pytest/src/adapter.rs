@@ -101,7 +101,7 @@ impl adapter::Adapter for Pytest {
         adapter::runner_name(runner) == "pytest"
     }
 
-    fn address(&self, id: &str) -> Address {
+    fn address(&self, id: &str, _: Option<&str>) -> Address {
         pytest_report::address(id)
     }
 

@@ -54,12 +54,14 @@ fn about(triaged: &Triaged) -> Vec<(&'static str, String)> {
     let seen = &triaged.seen;
     let counted = |tally: Tally| format!("failed {} of {}", tally.failures, tally.attempts);
     let before = plural(triaged.n_before as u64, "test", "tests");
-    let mut lines = vec![
-        ("report", visible(&triaged.message).into_owned()),
-        ("alone", counted(seen.alone)),
-        ("again", format!("{}, right after in the same process", counted(seen.again))),
-        ("same prefix", format!("{}, after {before} as in the report", counted(seen.same_prefix))),
-    ];
+    let mut lines =
+        vec![("report", visible(&triaged.message).into_owned()), ("alone", counted(seen.alone))];
+    // Not every runner can run a test twice in one process.
+    if 0 < seen.again.attempts {
+        lines.push(("again", format!("{}, right after in the same process", counted(seen.again))));
+    }
+    let same_prefix = format!("{}, after {before} as in the report", counted(seen.same_prefix));
+    lines.push(("same prefix", same_prefix));
     if 0 < seen.after_all.attempts {
         lines.push(("after all", format!("{}, after all other tests", counted(seen.after_all))));
     }
@@ -170,5 +172,30 @@ fn row(triaged: &Triaged) -> TriagedRow<'_> {
         after_all: count(seen.after_all),
         seeds: seen.seeds.iter().map(|tally| count(*tally)).collect(),
         next: next(triaged),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unflake_model::Retried;
+
+    #[test]
+    fn what_was_not_tried_has_no_line() {
+        let tally = |attempts| Tally { attempts, failures: 0 };
+        let labels = |n_again| {
+            let seen = Retried { alone: tally(3), again: tally(n_again), ..Retried::default() };
+            let triaged = Triaged {
+                test: "a::b".parse().unwrap(),
+                message: "1 != 2".to_owned(),
+                n_before: 1,
+                seen,
+                verdict: Verdict::InsufficientEvidence,
+                sure: None,
+            };
+            about(&triaged).into_iter().map(|(label, _)| label).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(3), ["report", "alone", "again", "same prefix"]);
+        assert_eq!(labels(0), ["report", "alone", "same prefix"]);
     }
 }

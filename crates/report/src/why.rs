@@ -139,7 +139,7 @@ fn tried(page: &mut Page, view: &View<'_>, exhibit: &Exhibit) {
     if !is_open || finding.tried.runs == 0 {
         return;
     }
-    let lines = words::tried(finding.tried, view.confidence);
+    let lines = words::tried(finding.tried, view);
     for (number, line) in lines.into_iter().enumerate() {
         page.row(if number == 0 { "tried" } else { "" }, &line);
     }

@@ -79,12 +79,18 @@ pub(crate) fn rate(finding: &Finding, confidence: Confidence) -> String {
 }
 
 /// How far a test was tried, and what follows: what would have been seen, and what was not tried.
-pub(crate) fn tried(tried: Tried, confidence: Confidence) -> Vec<String> {
+pub(crate) fn tried(tried: Tried, view: &View<'_>) -> Vec<String> {
+    let confidence = view.confidence;
     let sure = percent(confidence.get(), 1);
     let bound = |n: u64| percent(rate_detectable(n, confidence), 2);
+    let (order, orders) = if view.suite.keeps_order() {
+        ("run of all tests, in the only order", "runs of all tests, in the only order")
+    } else {
+        ("order", "orders")
+    };
     let ways = [
         (tried.runs, "run alone", "runs alone"),
-        (tried.orders, "order", "orders"),
+        (tried.orders, order, orders),
         (tried.seeds, "hash seed", "hash seeds"),
         (tried.changed, "run in other circumstances", "runs in other circumstances"),
     ];
@@ -297,12 +303,21 @@ pub(crate) fn effort(view: &View<'_>) -> String {
     format!(
         "{}, {}, {} with {} in {} ({} over all workers){recalled}",
         plural(view.suite.n_tests() as u64, "test", "tests"),
-        plural(view.n_orders, "whole order", "whole orders"),
+        whole(view),
         plural(view.spent.runs, "run", "runs"),
         plural(view.spent.attempts, "execution of a test", "executions of tests"),
         span(view.wall_time),
         span(view.spent.time),
     )
+}
+
+/// How often all tests were run. Where the runner keeps an order of its own, that were no orders.
+fn whole(view: &View<'_>) -> String {
+    if !view.suite.keeps_order() {
+        return plural(view.n_orders, "whole order", "whole orders");
+    }
+    let times = plural(view.n_orders, "time", "times");
+    format!("all run {times} in the runner's own order")
 }
 
 /// What would have been seen, had it been there.
@@ -317,8 +332,14 @@ pub(crate) fn reach(view: &View<'_>) -> String {
             format!(", or under {rate} % of hash seeds,")
         }
     };
+    let (of_what, beyond) = if view.suite.keeps_order() {
+        ("runs in that order", "; other orders cannot be had from the runner")
+    } else {
+        ("all orders", "")
+    };
     format!(
-        "A test that fails in {} % of all orders{seeds} would have been seen with {} % confidence",
+        "A test that fails in {} % of {of_what}{seeds} would have been seen with {} % \
+         confidence{beyond}",
         percent(view.flake_rate_detectable, 2),
         percent(view.confidence.get(), 1),
     )

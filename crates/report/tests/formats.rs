@@ -14,7 +14,7 @@ use unflake_known::{
     Confirmation, Ended, Exhibit, Failure, KnownFactor, Offer, Offered, Origin, PlainAnswer, View,
     saved,
 };
-use unflake_model::{Factor, RootCause, Tally, TestId, Verdict};
+use unflake_model::{Control, Factor, RootCause, Tally, TestId, Verdict};
 use unflake_report::Command;
 use unflake_report::{Colour, Detail, Layout, json, junit, markdown, table, terminal, why};
 use views::{all, every_verdict, interrupted, nothing, odd_ids, two_hundred};
@@ -172,6 +172,25 @@ fn what_was_saved_is_shown_as_it_was_before() {
             "{name}"
         );
         assert_eq!(table::render(&after), table::render(&before), "{name}");
+    }
+}
+
+#[test]
+fn a_runner_that_keeps_its_own_order_has_not_tried_any() {
+    let mut case = nothing();
+    case.suite = case.suite.controlled(Control::FIXED);
+    let findings = case.findings();
+    let saved =
+        saved::read(&saved::write(&findings), nothing().findings().suite).expect("just written");
+    let wide = Layout::plain(400);
+    for view in [case.view(), saved.view()] {
+        for text in
+            [terminal::render(&view, &of_pytest(), wide), markdown::render(&view, &of_pytest())]
+        {
+            assert!(text.contains("all run 40 times in the runner's own order"), "{text}");
+            assert!(text.contains("of runs in that order would have been seen"), "{text}");
+            assert!(!text.contains("whole orders") && !text.contains("of all orders"), "{text}");
+        }
     }
 }
 

@@ -1,19 +1,20 @@
 //! `unflake init`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use unflake_adapter::{Examination, Preset};
+use unflake_adapter::{Examination, OwnOptions, Preset};
 use unflake_engine::Interrupt;
 use unflake_report::plural;
 
-use crate::config::{NAME, Setting, settings};
+use crate::config::{Config, NAME, Setting, settings};
 use crate::exit::Failure;
 use crate::opened::Typed;
-use crate::own_args::OwnArgs;
+use crate::own_args::{OwnArgs, own_options};
 use crate::running::{here, limits, n_processors, stop_on_ctrl_c};
 
 /// Comments are wrapped at this width.
@@ -25,7 +26,7 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// Options of `unflake init`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InitArgs {
-    /// Overwrite a file that is there
+    /// Overwrite a file that is there; `[runner]` in it is kept
     #[arg(long)]
     pub force: bool,
 
@@ -42,7 +43,8 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::default().lasting();
     stop_on_ctrl_c(&interrupt);
-    let own = &args.own.0;
+    let kept = Kept::of(&file)?;
+    let own = &kept.under(&args.own.0, &file);
     let typed = Typed { runner: None, own, paths: &[], options: &[], seed: None };
     let limits = limits(Vec::new(), TEST_TIMEOUT, 1);
     let examination = typed.adapter()?.examine(&typed.opening(folder, &interrupt), &limits);
@@ -50,7 +52,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), Failure> {
         // Whoever stops it does not want the file that it would have written.
         return Err(Failure::Stopped(format!("stopped before {NAME} was written")));
     }
-    let surroundings = Around(&examination);
+    let surroundings = Around(&examination, &kept);
     write(&file, &surroundings.text(), args.force)?;
     let mut out = io::stdout().lock();
     writeln!(out, "wrote {NAME}: {}", surroundings.summary())?;
@@ -79,8 +81,63 @@ fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
     }
 }
 
-/// What is known when a file is written.
-struct Around<'a>(&'a Examination);
+/// Tables of adapters in the file that is overwritten: nobody but its user knows how tests are run.
+#[derive(Debug, Default)]
+struct Kept(BTreeMap<&'static str, String>);
+
+impl Kept {
+    fn of(file: &Path) -> Result<Self, Failure> {
+        // A file that is not there, or is no text, has none.
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let mut kept = BTreeMap::new();
+        for table in own_options().filter_map(|option| option.table) {
+            if let Some(section) = section(&text, table) {
+                kept.insert(table, section);
+            } else if toml::de::DeTable::parse(&text)
+                .is_ok_and(|it| it.get_ref().contains_key(table))
+            {
+                let message = format!("`{table}` in `{}` is no table of its own", file.display());
+                let hint = format!("write it below a line `[{table}]`, so that it can be kept");
+                return Err(Failure::input(message, hint));
+            }
+        }
+        Ok(Self(kept))
+    }
+
+    /// What is typed, and where nothing is, what the tables say. One that makes no sense says
+    /// nothing: that is told when a command needs it.
+    fn under(&self, typed: &OwnOptions, file: &Path) -> OwnOptions {
+        let text = self.0.values().cloned().collect::<Vec<_>>().join("\n");
+        let folder = file.parent().unwrap_or(file);
+        let written = Config::parse(file.to_owned(), &text, folder).map(|config| config.own());
+        let mut own = written.unwrap_or_default();
+        for option in own_options() {
+            let values = typed.all(option.name);
+            if !values.is_empty() {
+                own.set(option.name, values.to_vec());
+            }
+        }
+        own
+    }
+}
+
+/// The lines of a table with its head, if it says anything.
+fn section(text: &str, table: &str) -> Option<String> {
+    let head = |line: &str| Some(line.trim().strip_prefix('[')?.split_once(']')?.0.trim() == table);
+    let lines: Vec<&str> = text
+        .lines()
+        .skip_while(|line| head(line) != Some(true))
+        .enumerate()
+        .take_while(|(number, line)| *number == 0 || !line.starts_with('['))
+        .map(|(_, line)| line)
+        .collect();
+    let is_said = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let n_said = lines.iter().filter(is_said).count();
+    (1 < n_said).then(|| lines.join("\n").trim_end().to_owned())
+}
+
+/// What is known when a file is written, and what is kept of the one that was there.
+struct Around<'a>(&'a Examination, &'a Kept);
 
 impl Around<'_> {
     fn summary(&self) -> String {
@@ -104,7 +161,13 @@ impl Around<'_> {
             let sign = if self.is_settled(setting) { "" } else { "# " };
             if setting.command != command {
                 command = setting.command;
-                text.extend(command.map(|command| format!("\n[{command}]\n")));
+                text.extend(command.map(|command| match self.1.0.get(command) {
+                    Some(section) => format!("\n{section}\n"),
+                    None => format!("\n[{command}]\n"),
+                }));
+            }
+            if command.is_some_and(|command| self.1.0.contains_key(command)) {
+                continue;
             }
             let example = if setting.is_example && !sign.is_empty() { " For example:" } else { "" };
             let why = comment(&format!("{}{example}", setting.why));
@@ -160,9 +223,22 @@ mod tests {
 
     #[test]
     fn without_anything_found_the_file_is_the_settings_and_nothing_else() {
-        let text = Around(&Examination::default()).text();
+        let text = Around(&Examination::default(), &Kept::default()).text();
         let with_jobs = text.replace(&format!("# jobs = {}", n_processors()), "# jobs = 2");
         insta::assert_snapshot!("unflake_toml", with_jobs);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+    }
+
+    #[test]
+    fn a_table_is_kept_to_the_letter_if_it_says_anything() {
+        let table = "[runner]\nkind = \"command\"\n\n# Why.\nlist = [\n  \"./t\",\n]";
+        let text = format!("jobs = 3\n{table}\n\n[lint]\nallow = []\n");
+        assert_eq!(section(&text, "runner"), Some(table.to_owned()));
+        assert_eq!(section(&text, "trace"), None);
+        assert_eq!(section("[runner]\n# kind = \"command\"\n\n[lint]\n", "runner"), None);
+        let kept = Kept(BTreeMap::from([("runner", table.to_owned())]));
+        let text = Around(&Examination::default(), &kept).text();
+        assert_eq!(text.matches("[runner]").count(), 1);
+        assert!(text.contains(table) && !text.contains("# kind ="), "{text}");
     }
 }

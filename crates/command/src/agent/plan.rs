@@ -79,7 +79,7 @@ fn check(stretch: &[Slot], settings: &Settings, ids: &[String]) -> Result<(), Vo
 
 /// A class that comes again after another one.
 fn torn<'a>(stretch: &[Slot], settings: &Settings, ids: &'a [String]) -> Option<&'a str> {
-    let separator = settings.row.class.as_deref();
+    let separator = settings.between();
     let mut classes: Vec<&str> =
         stretch.iter().map(|slot| class_of(&ids[slot.test], separator)).collect();
     classes.dedup();

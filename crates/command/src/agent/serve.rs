@@ -252,7 +252,7 @@ fn list(settings: &Settings) -> Result<Vec<u8>, (String, String)> {
 fn collected(settings: &Settings, found: &Listing) -> io::Result<Collected> {
     let test = |id: &String| CollectedTest {
         id: id.clone(),
-        class: crate::names::class_of(id, settings.row.class.as_deref()).to_owned(),
+        class: crate::names::class_of(id, settings.between()).to_owned(),
         file: String::new(),
         once: !settings.row.repeats,
     };

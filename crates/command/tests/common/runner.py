@@ -52,6 +52,9 @@ def perform(name):
         assert not STATE, "polluted by " + ", ".join(STATE)
     if word == "brittle":
         assert STATE, "nobody was here"
+    if word == "once":
+        assert name not in STATE, "it ran before"
+        STATE.append(name)
     if word == "writes":
         open(LEFT, "w").close()
         open(os.path.join(os.path.expanduser("~"), LEFT), "w").close()

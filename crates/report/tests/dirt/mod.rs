@@ -49,6 +49,7 @@ fn inspection(tests: Vec<Leaver>) -> Inspection {
             command: "unflake lint --dynamic".to_owned(),
             campaign: None,
             lent: std::collections::BTreeMap::new(),
+            between: None,
         },
     }
 }

@@ -99,6 +99,7 @@ impl Case {
                 command: "unflake detect tests".to_owned(),
                 campaign: Some("3f2a91".to_owned()),
                 lent: std::collections::BTreeMap::new(),
+                between: None,
             },
         }
     }
