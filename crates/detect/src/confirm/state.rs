@@ -7,7 +7,7 @@
 //! the other way round: of what its state-setters changed, the part that must be *kept*.
 //!
 //! Limits: only state that the agent watches and can put back is found; a place that is not named
-//! is not cleared. Every answer was checked [`TRIES`] times.
+//! is not cleared. Every answer was checked `TRIES` times.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
