@@ -17,8 +17,7 @@ use std::rc::Rc;
 
 use futures_util::future::{join_all, try_join, try_join_all};
 use unflake_model::{
-    Chosen, Environment, Evidence, Factors, Finding, Look, Order, OutcomeKind, Repetition,
-    TestIndex, Verdict,
+    Chosen, Environment, Evidence, Factors, Finding, Look, Order, Repetition, TestIndex, Verdict,
 };
 
 use crate::concluding::{Confirmed, finding};
@@ -96,7 +95,7 @@ pub async fn seek(
         }
         let run = |it: &Environment| lab.run_with(order.clone(), *it, Repetition::Once);
         let runs = try_join_all(batch.iter().map(run)).await?;
-        let mut ended = batch.into_iter().zip(runs.iter().map(|run| ends(run, test)));
+        let mut ended = batch.into_iter().zip(runs.iter().map(|run| run.evidence_of(test)));
         if let Some((failing, _)) = ended.find(|(_, ended)| *ended == Some(Evidence::Fail)) {
             let contrast = Contrast { failing, passing: NOTHING_PERTURBED };
             let found = confirm_all(lab.clone(), vec![test], contrast).await.pop();
@@ -115,7 +114,7 @@ struct Ran {
 
 impl Ran {
     fn shows(&self, test: TestIndex) -> bool {
-        let both = (ends(&self.failing, test), ends(&self.passing, test));
+        let both = (self.failing.evidence_of(test), self.passing.evidence_of(test));
         both == (Some(Evidence::Fail), Some(Evidence::Pass))
     }
 }
@@ -127,10 +126,6 @@ impl Contrast {
         let (failing, passing) = try_join(run(self.failing), run(self.passing)).await?;
         Ok(Ran { failing, passing })
     }
-}
-
-fn ends(run: &Rc<Run>, test: TestIndex) -> Option<Evidence> {
-    run.outcomes().find(|(of, _)| *of == test).and_then(|(_, kind)| OutcomeKind::evidence(kind))
 }
 
 /// An open choice that decides how a test ends, and the code that asked for it.

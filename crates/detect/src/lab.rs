@@ -191,7 +191,7 @@ impl Desk {
         experiment
     }
 
-    fn settle(&mut self, observation: Observation) {
+    fn settle(&mut self, observation: &Observation) {
         let Running { experiment, cost, reply } = self
             .running
             .remove(&observation.run)
@@ -200,7 +200,7 @@ impl Desk {
             let _ = reply.send(Ok(Rc::new(Run::of(experiment, observation))));
             return;
         }
-        let run = self.ledger.record(experiment, &observation);
+        let run = self.ledger.record(experiment, observation);
         self.reserved = Spent {
             runs: self.reserved.runs - cost.runs,
             attempts: self.reserved.attempts - cost.attempts,
@@ -295,7 +295,7 @@ impl<T: 'static> Analysis<T> {
     /// # Panics
     /// If no such experiment is under way, or the observation is about other tests.
     pub fn tell(&mut self, observation: &Observation) {
-        self.desk.borrow_mut().settle(observation.clone());
+        self.desk.borrow_mut().settle(observation);
     }
 
     /// Grants no further experiments. The analysis then concludes from what it knows.

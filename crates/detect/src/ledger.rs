@@ -69,7 +69,7 @@ impl Run {
 
 impl Run {
     /// Combines an experiment with its observation.
-    pub(crate) fn of(experiment: Experiment, observation: Observation) -> Self {
+    pub(crate) fn of(experiment: Experiment, observation: &Observation) -> Self {
         let asked = experiment.repetition.attempts(&experiment.order);
         assert!(
             observation.attempts.iter().map(|attempt| attempt.test).eq(asked),
@@ -87,14 +87,19 @@ impl Run {
             outcomes,
             last_took: observation.attempts.last().map_or(Duration::ZERO, |last| last.duration),
             spent: Spent { runs: 1, attempts, time: observation.duration },
-            seen: observation.seen,
-            not_started: observation.not_started,
+            seen: observation.seen.clone(),
+            not_started: observation.not_started.clone(),
         }
     }
 
     /// What the last attempt says about its test; `None` if it says nothing.
     pub fn last_evidence(&self) -> Option<Evidence> {
         self.last().and_then(OutcomeKind::evidence)
+    }
+
+    /// How the first attempt of a test ended, if that says something.
+    pub fn evidence_of(&self, test: TestIndex) -> Option<Evidence> {
+        self.outcomes().find(|(of, _)| *of == test).and_then(|(_, kind)| kind.evidence())
     }
 }
 
@@ -214,7 +219,7 @@ impl Ledger {
     }
 
     pub(crate) fn record(&mut self, experiment: Experiment, observation: &Observation) -> Rc<Run> {
-        let run = Rc::new(Run::of(experiment, observation.clone()));
+        let run = Rc::new(Run::of(experiment, observation));
         if run.is_usual() {
             self.count(&run);
             index(&mut self.watched, &run, |_| true);

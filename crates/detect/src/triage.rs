@@ -100,8 +100,7 @@ async fn retry(lab: &Lab, failed: &Failed, tries: u64) -> Result<Retried, OutOfB
             add(tally, ended);
         }
         let prefix = lab.run(after.clone()).await?;
-        let ended = prefix.outcomes().find(|(of, _)| of == test);
-        add(&mut seen.same_prefix, ended.and_then(|(_, kind)| kind.evidence()));
+        add(&mut seen.same_prefix, prefix.evidence_of(*test));
     }
     Ok(seen)
 }
@@ -138,8 +137,7 @@ async fn try_after_all(
         let run = lab.run(order.clone()).await?;
         let mut has_passed = false;
         for (test, seen) in seen.iter_mut().filter(|(test, _)| failing.contains(test)) {
-            let ended = run.outcomes().find(|(of, _)| of == test);
-            let ended = ended.and_then(|(_, kind)| kind.evidence());
+            let ended = run.evidence_of(*test);
             add(&mut seen.after_all, ended);
             has_passed |= ended == Some(Evidence::Pass);
         }

@@ -15,8 +15,8 @@ use std::rc::Rc;
 
 use futures_util::future::join_all;
 use unflake_model::{
-    ClassIndex, Confirmation, Environment, Evidence, Finding, Group, NotStarted, OutcomeKind,
-    Repetition, Tally, TestIndex, Verdict,
+    ClassIndex, Confirmation, Environment, Evidence, Finding, Group, NotStarted, Repetition, Tally,
+    TestIndex, Verdict,
 };
 
 use crate::lab::{Lab, OutOfBudget, PlainAsk, Suspicion};
@@ -144,7 +144,7 @@ pub(crate) async fn try_often(
 async fn shows(lab: &Lab, test: TestIndex, it: &Reproduction) -> Result<bool, String> {
     let tests = it.prefix.iter().copied().chain([test]).collect();
     let run = plain(lab, PlainAsk::of(tests)).await?;
-    Ok(ended(&run, test) == Some(it.expected))
+    Ok(run.evidence_of(test) == Some(it.expected))
 }
 
 /// How often the last test of the request ends like this.
@@ -170,10 +170,6 @@ pub(crate) async fn plain(lab: &Lab, ask: PlainAsk) -> Result<Rc<Run>, String> {
     }
 }
 
-fn ended(run: &Run, test: TestIndex) -> Option<Evidence> {
-    run.outcomes().find(|(of, _)| *of == test).and_then(|(_, kind)| OutcomeKind::evidence(kind))
-}
-
 /// Tries tests that fail in the same circumstances, all in the same runs: starting a build for each
 /// would take longer than finding them. `None` if the plain runner cannot be given these
 /// circumstances.
@@ -191,7 +187,7 @@ pub async fn confirm_perturbed(
         for test in tests {
             let confirmation = confirmed.entry(*test).or_default();
             confirmation.tries += 1;
-            confirmation.as_predicted += u32::from(ended(&run, *test) == Some(Evidence::Fail));
+            confirmation.as_predicted += u32::from(run.evidence_of(*test) == Some(Evidence::Fail));
         }
     }
     Ok(confirmed)
@@ -221,7 +217,7 @@ async fn count_random(
         // An error is reported with the findings that depend on the order, if there are any.
         let Ok(run) = plain(lab, PlainAsk::of(tests.clone())).await else { break };
         for (tally, test) in tallies.iter_mut().zip(&tests) {
-            if let Some(evidence) = ended(&run, *test) {
+            if let Some(evidence) = run.evidence_of(*test) {
                 tally.add(evidence);
             }
         }
@@ -268,7 +264,7 @@ async fn confirm_together(
         let Ok(run) = plain(lab, PlainAsk::of(tests.clone())).await else {
             return BTreeMap::new();
         };
-        victims.retain(|victim| ended(&run, *victim) == Some(Evidence::Fail));
+        victims.retain(|victim| run.evidence_of(*victim) == Some(Evidence::Fail));
         if victims.is_empty() {
             break;
         }
